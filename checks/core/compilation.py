@@ -173,13 +173,14 @@ def _kept_in(folder: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def compiled_for_checks() -> Generator[None]:
-    """Double precision, and compilation as `configure` sets it, as long as this lasts; afterwards all is as it was.
+    """Double precision, one thread, and compilation as `configure` sets it; afterwards all is as it was.
 
     For somebody else's process. Flags of XLA are left alone, since they count for a process as a whole; a folder of
     compiled programs that it has already, or has switched off, stays in use.
     """
     import jax
     from jax.experimental.compilation_cache.compilation_cache import reset_cache
+    from threadpoolctl import threadpool_limits
 
     settings, before = dict(CHEAP), dict(jax.config.values)
     if before["jax_enable_compilation_cache"] and not before["jax_compilation_cache_dir"]:
@@ -192,7 +193,8 @@ def compiled_for_checks() -> Generator[None]:
             jax.config.update(name, value)
         if moved:
             reset_cache()  # JAX looks for a folder once
-        with jax.enable_x64(True):
+        # NumPy is loaded already, without `limit_threads`
+        with jax.enable_x64(True), threadpool_limits(limits=1, user_api="blas"):
             yield
     finally:
         for name in settings:

@@ -47,7 +47,7 @@ def fourth_cumulants(step: JaxStep | HostStep, h: float) -> np.ndarray:
 
 def _fourth_moments(maps: Sequence[Affine], mean: np.ndarray, covariance: np.ndarray) -> np.ndarray | None:
     """M_4, flat; None if moments of that order have no fixed point."""
-    of = lambda order: sum(m.weight * functools.reduce(np.kron, [m.matrix] * order) for m in maps)
+    of = lambda order: np.sum([m.weight * functools.reduce(np.kron, [m.matrix] * order) for m in maps], axis=0)
     matrix = of(4)
     if not np.abs(np.linalg.eigvals(matrix)).max() < CONTRACTING:
         return None

@@ -17,20 +17,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from sgmcmc_verification.checks.programs import arrays, elementwise, keys
-from sgmcmc_verification.checks.programs.operations import CALLS, called, subjaxprs
+from sgmcmc_verification.checks.programs import arrays, elementwise, indexing, keys, matrices
+from sgmcmc_verification.checks.programs.operations import CALLS, Unsupported, called, subjaxprs
 
-RULES = {**elementwise.RULES, **arrays.RULES, **keys.RULES}
+RULES = {**elementwise.RULES, **arrays.RULES, **indexing.RULES, **matrices.RULES, **keys.RULES}
 LOOPS = frozenset({"scan", "while", "cond"})
 OPERATIONS = 20_000
 """Operations of a program, with all turns of its loops, from which on it is compiled."""
 ELEMENTS = 1 << 17
 """Elements of the largest array, likewise."""
 THREEFRY = "key<fry>"
-
-
-class Unsupported(Exception):
-    """A program that is left to XLA."""
 
 
 class Evaluated:
@@ -134,8 +130,11 @@ def bind(equation: Any, inputs: Sequence[Any]) -> Any:
     primitive = equation.primitive
     on_host = not any(isinstance(value, jax.core.Tracer | jax.Array) for value in inputs)
     if primitive.name in RULES and on_host and not any(holds_keys(v.aval) for v in equation.outvars):
-        values = _by_rule(equation, [np.asarray(value) for value in inputs])
-        return values if primitive.multiple_results else values[0]
+        try:
+            values = _by_rule(equation, [np.asarray(value) for value in inputs])
+            return values if primitive.multiple_results else values[0]
+        except Unsupported:
+            pass
     bound = primitive.get_bind_params(equation.params)
     # jax 0.9 returns (subfunctions, parameters), jax 0.10 the parameters alone
     subfunctions, parameters = bound if isinstance(bound, tuple) else ((), bound)

@@ -17,6 +17,10 @@ CALLS = frozenset(
 """Operations that call a program once."""
 
 
+class Unsupported(Exception):
+    """A program, or an operation of it, that is left to XLA."""
+
+
 def called(params: Mapping[str, Any]) -> tuple[Any, Sequence[Any]] | None:
     """The program that an operation of `CALLS` calls, and its constants; None if it shows none."""
     for key in ("jaxpr", "call_jaxpr", "fun_jaxpr"):

@@ -56,8 +56,8 @@ STABLE = 1 - 1e-12
 SMALLER = 14
 """Halvings of the usual step size, two at a time, among which one is looked for at which the scheme is stable."""
 FOURTH = (
-    "mean and variance are right to the claimed order, the fourth moment is not: the draws that take the place of normal "
-    "ones have another fourth moment"
+    "mean and variance are right to the claimed order, the fourth moment is not: the draws that take the place of "
+    "normal ones have another fourth moment"
 )
 PROMISED = 1e-4
 """Limit of a bias that is seen, in standard deviations of the target."""
@@ -172,7 +172,8 @@ def gaussian_limit(case: Case) -> Finding:
     if found.verdict == "pass" and case.target.size == 1 and fourth_cumulants(step, largest).size:
         found = judged(_with_fourth(step, bias, claims.temperature))
         if found.verdict == "fail":
-            found.measurements.update(explained(Diagnosis("second order", FOURTH)))
+            said = explained(Diagnosis("second order", FOURTH))
+            found = dataclasses.replace(found, measurements={**found.measurements, **said})
     entries, radius, _ = bias(case.step_size)
     if case.subject.options or not radius < STABLE:
         return found

@@ -11,9 +11,9 @@ from jax import lax
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.start_position import start_position, start_state
-from sgmcmc_verification.checks.programs import arrays, elementwise, keys
-from sgmcmc_verification.checks.programs.evaluation import OPERATIONS, Unsupported, evaluated, values_of
-from sgmcmc_verification.checks.programs.operations import operation_names
+from sgmcmc_verification.checks.programs import arrays, elementwise, indexing, keys, matrices
+from sgmcmc_verification.checks.programs.evaluation import OPERATIONS, evaluated, values_of
+from sgmcmc_verification.checks.programs.operations import Unsupported, operation_names
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.registry import SAMPLERS
 
@@ -145,6 +145,58 @@ SHAPES = [
     lambda x: jnp.stack([x, -x], 1),
     lambda x: sum(jnp.unstack(x, axis=1)),
 ]
+AT = jnp.array([[1, -2], [0, 7], [1, 2], [-9, 1]])
+"""Indices of which some lie outside, and two are the same."""
+INDEXED = [
+    lambda x: x[1, jnp.int64(2)],
+    lambda x: x[jnp.array([1, 0, 1])],
+    lambda x: x[:, jnp.array([2, 0]), 1:3],
+    lambda x: x[jnp.array([[0], [1]]), :, jnp.array([3, 1])],
+    lambda x: x[:, jnp.array([2, 0]), jnp.array([1, 1])],
+    lambda x: x.at[AT[:, 0], AT[:, 1]].get(mode="fill", fill_value=-3.0),
+    lambda x: x.at[AT[:, 0], AT[:, 1]].get(mode="fill"),
+    lambda x: x.astype(np.int32).at[AT[:, 0], AT[:, 1]].get(mode="fill"),
+    lambda x: (x > 0).at[AT[:, 0], AT[:, 1]].get(mode="fill"),
+    lambda x: x.at[AT[:, 0], AT[:, 1]].get(mode="clip"),
+    lambda x: x.at[AT[:, 0], AT[:, 1]].get(mode="promise_in_bounds", wrap_negative_indices=False)[:0],
+    lambda x: jnp.take(x, jnp.array([0, 5, -1]), axis=2),
+    lambda x: jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1),
+    lambda x: jax.vmap(lambda row, i: row[i])(x, jnp.array([2, 1])),
+    lambda x: jax.vmap(lambda row, i: lax.dynamic_slice(row, (i, i), (2, 2)), (0, 0))(x, jnp.array([2, -5])),
+    lambda x: jax.vmap(lambda row, i: lax.dynamic_update_slice(row, 0 * row[:2, :2], (i, i)))(x, jnp.array([2, 0])),
+    lambda x: x.at[0, 1].set(9.0),
+    lambda x: x.at[jnp.array([1, 1]), jnp.array([2, 2])].set(jnp.array([[1.0], [2.0]])),
+    lambda x: x.at[AT[:, 0], AT[:, 1]].set(5.0, mode="drop"),
+    lambda x: x.at[AT[:, 0], AT[:, 1]].set(5.0, mode="clip"),
+    lambda x: x.at[:, jnp.array([0, 0, 1])].add(1.5),
+    lambda x: x.at[AT[:, 0], AT[:, 1]].add(jnp.arange(16.0).reshape(4, 4)),
+    lambda x: x.at[AT[:, 0], AT[:, 1]].subtract(2.0),
+    lambda x: x.at[AT[:, 0]].multiply(2.0),
+    lambda x: x.at[AT[:, 0]].max(0.1),
+    lambda x: x.at[AT[:, 0]].min(0.1),
+    lambda x: jax.vmap(lambda row, i: row.at[i].add(1.0))(x, jnp.array([2, 1])),
+    lambda x: jax.grad(lambda y: jnp.sum(y[jnp.array([1, 0, 1])] ** 3))(x),
+    lambda x: jax.grad(lambda y: jnp.sum(y[:, 1] ** 3))(x),
+    lambda x: x.at[jnp.zeros((0,), int)].set(1.0),
+    lambda x: jnp.sort(x, axis=1),
+    lambda x: jnp.sort(jnp.where(x > 0.5, jnp.nan, -jnp.abs(x)).ravel()),
+    lambda x: jnp.argsort(jnp.round(x.ravel())),
+    lambda x: jnp.lexsort((x.ravel(), jnp.round(2 * x.ravel()))),
+    lambda x: lax.sort((jnp.round(2 * x), x, 2 * x), dimension=2, num_keys=2),
+    lambda x: jax.random.permutation(jax.random.key(3), x, axis=1),
+    lambda x: jax.random.choice(jax.random.key(3), x.ravel(), (5,), replace=False),
+]
+PRODUCTS = jnp.einsum("aij,akj->aik", CUBE, CUBE) + jnp.eye(3)
+MATRICES = [
+    jnp.linalg.cholesky,
+    lambda a: jnp.linalg.cholesky(a - 1.9 * jnp.eye(3)),
+    lambda a: jax.scipy.linalg.solve_triangular(a[0], a[1]),
+    lambda a: jax.scipy.linalg.solve_triangular(a[0], a[1], lower=True, trans=1),
+    lambda a: jax.scipy.linalg.solve_triangular(a[0], a[1], unit_diagonal=True, trans="T"),
+    lambda a: lax.linalg.triangular_solve(a, a, lower=True),
+    lambda a: jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(a[0]), True), a[1]),
+    lambda a: jax.grad(lambda b: jnp.sum(jnp.linalg.cholesky(b) ** 3))(a),
+]
 LAWS = [
     jax.random.key_data,
     lambda k: jax.random.normal(k, (3, 2)),
@@ -246,6 +298,16 @@ def test_arrays(place):
     same(SHAPES[place], CUBE)
 
 
+@pytest.mark.parametrize("place", range(len(INDEXED)))
+def test_indices(place):
+    same(INDEXED[place], CUBE)
+
+
+@pytest.mark.parametrize("place", range(len(MATRICES)))
+def test_matrices(place):
+    same(MATRICES[place], PRODUCTS)
+
+
 @pytest.mark.parametrize("place", range(len(LAWS)))
 def test_draws_have_the_same_bits(place):
     for seed in (0, 5, 2**40 + 3):
@@ -264,19 +326,20 @@ def test_each_rule_is_compared_with_xla():
         *((f, (x[:6],)) for f in (*ONE, *CONTROL)),
         *((f, (x, x)) for f in TWO),
         *((f, (WHOLE, WHOLE)) for f in INTEGERS),
-        *((f, (CUBE,)) for f in SHAPES),
+        *((f, (CUBE,)) for f in (*SHAPES, *INDEXED)),
+        *((f, (PRODUCTS,)) for f in MATRICES),
         *((f, (k,)) for f in LAWS),
     ]
     met = set(itertools.chain.from_iterable(operation_names(jax.make_jaxpr(f)(*args).jaxpr) for f, args in cases))
-    rules = {*elementwise.RULES, *arrays.RULES, *keys.RULES}
+    rules = {name for module in (elementwise, arrays, indexing, matrices, keys) for name in module.RULES}
     assert rules - met <= {"copy_p"}  # its name in another release
 
 
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x: jnp.sort(x),
-        lambda x: jnp.linalg.cholesky(jnp.diag(x**2)),
+        lambda x: jnp.linalg.eigh(jnp.diag(x**2))[0],
+        lambda x: x.at[jnp.array([0, 1])].apply(jnp.sin),
         lambda x: jax.random.normal(jax.random.key(1, impl="rbg")) + x,
         lambda x: lax.fori_loop(0, OPERATIONS, lambda i, y: y * 0.99, x),
         lambda x: jnp.broadcast_to(x, (1 << 18, 2)).sum(),
