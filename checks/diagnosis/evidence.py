@@ -21,6 +21,8 @@ from sgmcmc_verification.samplers.interface.claims import StochasticEquation
 from sgmcmc_verification.samplers.interface.sampler import Sampler
 from sgmcmc_verification.targets.target import Target
 
+EPS = np.finfo(float).eps
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -126,7 +128,18 @@ def gather(subject: Subject, target: Target) -> Evidence:
     increments, squares = moments_of(step, points, hs)
     if not (np.all(np.isfinite(increments)) and np.all(np.isfinite(squares))):
         raise ArithmeticError("a step is not finite")
-    return Evidence(step, points[: increments.shape[1]], hs, increments, squares, known_numbers(step.sampler, target))
+    found = Evidence(step, points[: increments.shape[1]], hs, increments, squares, known_numbers(step.sampler, target))
+    if _keeps_a_draw(found):
+        raise ArithmeticError("part of z is drawn afresh in each step: it is no part of a diffusion")
+    return found
+
+
+def _keeps_a_draw(evidence: Evidence) -> bool:
+    """True if a number beside the position is random, of a mean that nothing before the step enters."""
+    means = (evidence.points + evidence.increments)[:, :, evidence.target.size :]
+    variances = np.diagonal(evidence.covariances, axis1=2, axis2=3)[:, :, evidence.target.size :]
+    same = np.ptp(means, axis=1) <= 1e3 * EPS * (1 + np.abs(evidence.points).max())
+    return bool(np.any(np.all(same & (variances.min(axis=1) > 1e3 * EPS), axis=0)))
 
 
 def known_numbers(sampler: Sampler, target: Target) -> dict[str, float]:

@@ -167,7 +167,7 @@ def test_tables_name_the_words_the_verdicts_and_the_tiers_that_exist():
 
 def test_continuous_integration_runs_the_test_command_of_the_readme():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    command = re.search(r"pip install (-e '\.\[dev,peers,bridges\]') && \.venv/bin/(pytest tests)", README)
+    command = re.search(r"pip install (-e '\.\[dev,peers,bridges\]') && \.venv/bin/(pytest tests) -n auto(.*)", README)
     assert command
     assert f"{command.group(1)}\n" in script
-    assert re.search(rf'^run "[^"]+" {command.group(2)} -n', script, re.MULTILINE)
+    assert re.search(rf'^run "[^"]+" {command.group(2)} -n 2{command.group(3)} ', script, re.MULTILINE)
