@@ -135,6 +135,8 @@ def test_options_are_those_of_the_plugin():
     others = {
         "--benchmark-only",
         "--collect-only",
+        "--costly",  # of tests/conftest.py
+        "--dist",
         "--set-commit-hash",
         "--launch-method",
         "--yes",
