@@ -17,6 +17,9 @@ GRID = 20_001
 """Points of the table by which a one-dimensional law is inverted; the error of its distribution function is below
 1e-7, far below what any number of chains resolves."""
 
+NUMBERS = (1 << 10, 1 << 12, 1 << 14)
+"""Numbers of draws that are made for fewer: each number of them is a program of its own."""
+
 
 class Gaussian(NamedTuple):
     """Mean (n,) and covariance (n, n)."""
@@ -67,7 +70,8 @@ def draw_positions(target: Target, temperature: float, generator: np.random.Gene
         return draw_positions(at_temperature(target, temperature), 1.0, generator, count)
     if temperature == 1.0 and target.sample is not None:
         key = jax.random.key(int(generator.integers(2**31)))
-        return np.asarray(jax.vmap(target.ravel)(target.sample(key, count)))
+        made = next((number for number in NUMBERS if number >= count), count)
+        return np.asarray(jax.vmap(target.ravel)(target.sample(key, made)))[:count]
     x, mass = line_grid(target, temperature)
     return np.interp(generator.random(count), mass, x)[:, None]
 

@@ -26,6 +26,8 @@ from sgmcmc_verification.samplers.interface.trees import Key, Position, State, T
 
 STEPS = 8
 """Steps after which a cache still has to follow from the position, at each of two step sizes."""
+LONG = 1000
+"""Steps of a run in which a copy of the position has to stay one: a coin may say which part of the state is shown."""
 STEP_SIZES = (0.02, 0.5)
 """In units of one over the curvature: at the larger one exact kernels reject."""
 LIVED, KEYS, MANY_KEYS = 3, 2, 24
@@ -428,7 +430,37 @@ def _caches(
             kept &= {j for j, (ours, fresh) in enumerate(pairs) if j in kept and _equal(ours, fresh)}
             if not kept:
                 return []
+    places, leaves = places_of(sampler, jax.tree.structure(start), jax.tree.leaves(start)), jax.tree.leaves(start)
+    copies = [j for j in kept for i in places or () if np.array_equal(leaves[i], leaves[j])]
+    if copies and not on_host(sampler):
+        kept &= _follow(sampler, start, estimator, STEP_SIZES[1] * h, sorted(kept), make_key(0))
     return sorted(kept)
+
+
+def _follow(sampler: Sampler, start: State, estimator: Estimator, h: float, places: list[int], key: Key) -> set[int]:
+    """Those of the places whose leaves follow from the position all along a run of `LONG` steps of JAX."""
+
+    def advance(n: jax.Array, carry: tuple[State, jax.Array]) -> tuple[State, jax.Array]:
+        state, same = carry
+        first, second = jax.random.split(jax.random.fold_in(key, n))
+        after = sampler.step(first, state, h, estimator)
+        after = jax.tree.map(lambda new, old: new if is_key(new) else jnp.asarray(new, old.dtype), after, state)
+        leaves = jax.tree.leaves(after)
+        anew = jax.tree.leaves(sampler.init(second, sampler.position(after), estimator))
+        return after, same & jnp.stack([_near(leaves[j], anew[j]) for j in places])
+
+    begin = jax.tree.map(jnp.asarray, start), jnp.ones(len(places), bool)
+    try:
+        same = jax.jit(lambda carry: jax.lax.fori_loop(0, LONG, advance, carry)[1])(begin)
+    except (TypeError, jax.errors.JAXTypeError):  # init or step cannot be traced, or the state changes its form
+        return set(places)
+    return {j for j, follows in zip(places, np.asarray(same), strict=True) if follows}
+
+
+def _near(ours: jax.Array, fresh: jax.Array) -> jax.Array:
+    """`_equal`, traced; a run that diverges tells nothing."""
+    tolerance = float(jnp.finfo(ours.dtype).eps) ** ROUNDOFF if jnp.issubdtype(ours.dtype, jnp.floating) else 0.0
+    return jnp.allclose(ours, fresh, rtol=tolerance, atol=tolerance) | ~jnp.all(jnp.isfinite(ours))
 
 
 def _equal(ours: ArrayLike, fresh: ArrayLike) -> bool:

@@ -94,6 +94,7 @@ class Response(NamedTuple):
         where: coordinates in which the residual is large.
         dense: whether the step makes matrices of the size of the coordinates squared.
         work: numbers that it makes at most in one place of the program, in all turns of the loops around it.
+        coins: uniforms that it draws.
         rest: what else z holds after the step, which has no number per coordinate.
     """
 
@@ -102,6 +103,7 @@ class Response(NamedTuple):
     where: np.ndarray
     dense: bool = False
     work: int = 0
+    coins: int = 0
     rest: np.ndarray = np.zeros(0)
 
 
@@ -218,7 +220,8 @@ def response(subject: Subject, shape: int | tuple[int, ...], positive: bool) -> 
     noise, drift, rest = (np.asarray(a) for a in answers(z0, np.zeros(program.count("normal")), w))
     found = _summary(noise, drift, w, TOLERANCE)
     jaxpr = program.jaxpr.jaxpr
-    return found._replace(dense=largest(jaxpr) >= size**2, work=largest(jaxpr, turns=True), rest=rest)
+    dense, work = largest(jaxpr) >= size**2, largest(jaxpr, turns=True)
+    return found._replace(dense=dense, work=work, coins=len(uniforms), rest=rest)
 
 
 def _summary(noise: np.ndarray, drift: np.ndarray, w: np.ndarray, tolerance: float) -> Response:
@@ -298,6 +301,8 @@ def _few(subject: Subject, host: bool, positive: bool, tolerance: float) -> dict
 def _many(found: dict[int, Response]) -> int:
     """The number of coordinates that is compared with few: as many as the work that grows with them allows."""
     few, more = (found[size] for size in FEW)
+    if 1 < few.coins == more.coins:  # thrown for all of them: by an energy, which grows, it falls to one side alone
+        return FIFTY
     if more.dense:
         return WITH_MATRICES
     quadratic = more.work > few.work * (FEW[1] / FEW[0]) ** 1.5
