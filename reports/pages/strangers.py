@@ -44,7 +44,7 @@ CLASSES = {
     "32": "sizes between those tried", "33": "bands and levels", "34": "minibatches that small data fill",
     "35": "kinds and combinations of options", "36": "draws that return, heavy tails",
     "37": "written from the documentation alone", "38": "beyond the usual sizes, groups, schedules",
-    "39": "as research code has them", "40": "of four families, in pairs",
+    "39": "as research code has them", "40": "of four families, in pairs", "41": "of two families, in pairs",
 }  # fmt: skip
 """Number in the name of a file of wrong samplers -> what is wrong in it."""
 

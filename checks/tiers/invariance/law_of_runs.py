@@ -102,6 +102,7 @@ def _exactly(case: Case, runs: Runs, seed: int, h: float, rejected: float, wider
     found = _judge(case, runs, seed, h, rejected, True, 1, wider)
     if position_is_all(runs):
         return found
+    before = found
     for longer in LATER:
         if found.verdict != "fail":
             return found

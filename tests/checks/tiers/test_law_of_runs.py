@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.core.check import Inconclusive, NotApplicable, OutOfReach
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.end_points.functions import functions_of
 from sgmcmc_verification.checks.end_points.runs import FACTORS, Runs, known_share, step_size_of
 from sgmcmc_verification.checks.tiers.invariance import law_of_runs
@@ -375,3 +376,30 @@ def test_temperatures_that_begin_at_one_position_are_given_time(slip):
     """At the usual step size of a bent law the hot walks are far from theirs for hundreds of steps."""
     found = decide(law_of_runs, Tempered(slip), "banana")
     assert found.verdict == ("fail" if slip else "pass"), found.reason
+
+
+@pytest.mark.parametrize(
+    ("gaps", "verdict"),
+    [
+        ((0.0,), "pass"),
+        ((0.3, 0.0), "pass"),
+        ((0.3, 0.2, 0.0), "pass"),
+        ((0.3, 0.2, 0.19), "fail"),
+        ((0.1, 0.2, 0.4), "fail"),
+        ((0.3, 0.2, 0.1), "inconclusive"),
+    ],
+)
+def test_a_gap_that_becomes_smaller_as_steps_are_left_out_is_no_violation(monkeypatch, gaps, verdict):
+    module = sys.modules["sgmcmc_verification.checks.tiers.invariance.law_of_runs"]
+    left = list(gaps)
+    facts = {"reason": "", "statistic": "E f", "unit": "", "required_sensitivity": 0.1}
+    made = lambda *args: Finding(effect=left.pop(0), tolerance=Tolerance(0.05, "noise"), **facts)
+    monkeypatch.setattr(module, "_judge", made)
+    monkeypatch.setattr(module, "position_is_all", lambda runs: False)
+    judged = lambda: module._exactly(None, None, 0, 0.1, 0.0)
+    if verdict == "inconclusive":
+        with pytest.raises(Inconclusive, match="has not come to rest"):
+            judged()
+    else:
+        assert judged().verdict == verdict
+    assert not left

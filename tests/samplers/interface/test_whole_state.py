@@ -3,6 +3,7 @@
 Oracles: which numbers these are is known of each example, and a step from `pack(unpack(state))` is the step itself.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -423,3 +424,31 @@ def test_what_the_position_never_depends_on_is_a_record_and_what_it_depends_on_r
     start = sampler.init(None, PLANE.example, None)
     found = whole_state(sampler, start, Exact(PLANE), 1.0, np.random.default_rng)
     assert sum(np.size(leaf) for leaf in jax.tree.leaves(found.unpack(start))) == size
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Two walkers, of which a coin that rarely falls to one side shows one; with a cache: the walker that is shown."""
+
+    copied: bool
+
+    def init(self, key, position, estimator):
+        return {"shown": position, "pair": (position, position + 1.0)}
+
+    def step(self, key, state, step_size, estimator):
+        move_key, coin_key = jax.random.split(key)
+        first, second = state["pair"]
+        first = first + jnp.sqrt(step_size) * normal(move_key, first)
+        second = first + 1.0 if self.copied else second - 0.1 * normal(move_key, second)
+        seldom = jax.random.uniform(coin_key) < 0.01
+        return {"shown": first if self.copied else jnp.where(seldom, second, first), "pair": (first, second)}
+
+    def position(self, state):
+        return state["shown"]
+
+
+@pytest.mark.parametrize(("copied", "rest"), [(True, 0), (False, 2)])
+def test_a_copy_of_the_position_has_to_stay_one_for_long(copied, rest):
+    state, _ = lived(Shown(copied))
+    z = whole(Shown(copied)).unpack(state)
+    assert len(z.rest if isinstance(z, Whole) else ()) == rest

@@ -413,3 +413,28 @@ def test_a_loop_of_a_fixed_number_of_turns_is_taken_with_as_many_coordinates_as_
     finding = decide(equal_coordinates, SubSteps(), LINE)
     assert finding.verdict == "pass", finding.reason
     assert "70001 coordinates" in finding.reason
+
+
+class Weighed:
+    """A walk of which a coin that its energy throws shows one of two places: of many coordinates always the same."""
+
+    claims = Claims(Source("", "own"), ExactLaw())
+
+    def init(self, key, position, estimator):
+        return {"shown": position, "walker": position, "other": position}
+
+    def step(self, key, state, step_size, estimator):
+        a, b, c, d = jax.random.split(key, 4)
+        energy = lambda x: estimator.estimate(d, (), x)[0].potential
+        here, there = state["walker"], state["walker"] + jnp.sqrt(2 * step_size) * normal(a, state["walker"])
+        x = jnp.where(jnp.log(jax.random.uniform(b)) < energy(here) - energy(there), there, here)
+        y = state["other"] + 0.0 * x
+        first = jax.random.uniform(c) < jax.nn.sigmoid(energy(x) - energy(y + 1.0))
+        return {"shown": jnp.where(first, x, y + 1.0), "walker": x, "other": y}
+
+    def position(self, state):
+        return state["shown"]
+
+
+def test_a_coin_that_an_energy_throws_is_compared_in_fifty_coordinates():
+    assert decide(equal_coordinates, Weighed(), LINE).verdict == "pass"
