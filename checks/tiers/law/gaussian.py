@@ -31,9 +31,10 @@ from sgmcmc_verification.checks.programs.operations import rounds_to_single
 from sgmcmc_verification.checks.tiers.law.usual_step import at_usual_step
 from sgmcmc_verification.checks.tracing.code_generator import code_generator
 from sgmcmc_verification.checks.tracing.counted import reads_a_count
+from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator
 from sgmcmc_verification.checks.tracing.kinds import is_affine
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
-from sgmcmc_verification.checks.tracing.noisy_step import compensates
+from sgmcmc_verification.checks.tracing.noisy_step import HostNoise, compensates
 from sgmcmc_verification.checks.tracing.one_step_moments import moments_of, step_sizes
 from sgmcmc_verification.checks.tracing.outcomes.enumerated import EnumeratedHostStep
 from sgmcmc_verification.checks.tracing.potential_estimator import with_energy
@@ -59,6 +60,7 @@ FOURTH = (
     "mean and variance are right to the claimed order, the fourth moment is not: the draws that take the place of "
     "normal ones have another fourth moment"
 )
+BY_RUNS = "host samplers meet gradient noise in the statistical tier"
 PROMISED = 1e-4
 """Limit of a bias that is seen, in standard deviations of the target."""
 
@@ -360,14 +362,21 @@ def gradient_noise_limit(case: Case, equation: StochasticEquation | None) -> Fin
     if case.target.gaussian is None:
         raise NotApplicable("the target is not Gaussian")
     plain = step_map(case.subject, case.target)
-    if not isinstance(plain, JaxStep):
-        raise OutOfReach("host samplers meet gradient noise in the statistical tier")
     _require_diffusion(plain)
     root = np.linalg.cholesky(case.target.gaussian.precision)
     covariance = case.target.curvature * root @ root.T  # full, of the scale at which h V is of the order of h curvature
-    known = lambda covariance: with_energy(case.subject, case.target, KnownNoise(case.target, covariance))
+    on_jax = isinstance(plain, JaxStep)
+    if not on_jax and not is_affine(case.subject):
+        raise OutOfReach(BY_RUNS)
+    known = lambda covariance: (
+        with_energy(case.subject, case.target, KnownNoise(case.target, covariance))
+        if on_jax
+        else HostNoise(case.target, covariance)
+    )
     clean = step_map(case.subject, case.target, known(np.zeros_like(covariance)))
     noisy = step_map(case.subject, case.target, known(covariance))
+    if isinstance(noisy, HostStep) and _packs_with_draws(noisy):
+        raise OutOfReach(BY_RUNS)  # a gradient that is kept has the noise of the step before
     if equation is not None and not is_affine(case.subject):
         return _noisy_generator(case, equation, known(np.zeros_like(covariance)), known(covariance))
     claims, h = noisy.sampler.claims, case.step_size
@@ -379,6 +388,13 @@ def gradient_noise_limit(case: Case, equation: StochasticEquation | None) -> Fin
     # No scheme keeps second order with noise of order one in the gradient: the bias is O(h V).
     bias = lambda h: whitened_bias(noisy, h, claims.temperature)
     return limit_of_bias(case.subject, case.target, bias, 1, f"; gradient noise changes the law by {gap:.3g}")
+
+
+def _packs_with_draws(step: HostStep) -> bool:
+    """True if the state of z is one of several: an estimate, or more, is drawn for it."""
+    generator = ScriptedGenerator(np.zeros(0))
+    step.sampler.pack(generator, step.template.unravel(np.asarray(step.template.flat)), step.estimator)
+    return generator.used > 0
 
 
 def _noisy_generator(case: Case, equation: StochasticEquation, clean: Estimator, noisy: Estimator) -> Finding:

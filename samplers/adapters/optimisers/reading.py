@@ -6,8 +6,11 @@ Position w and gradient g are held, all draws zero, until the move of a step set
 
 momenta included: a heavy ball v' = mu v - lr g settles to a = lr / (1 - mu). From there one draw n is set to one, and
 the moves that it adds are summed over all later steps, s n; the variance of the noise is the sum of s^2 over the draws
-of a step. With what the optimiser remembers held, and the learning rate going to 0, w is a Langevin equation with drift
--(a g + b w) and noise s^2 in the time of a step: its law is exp(-(L + (b / a) |w|^2 / 2) / tau), tau = s^2 / (2 a).
+of a step. Where a step mixes coordinates (a friction or a preconditioner that is a matrix) each of these is a run of
+its own, in which one coordinate alone has a gradient, a position or a draw, and is looked at: the ratio of variance and
+drift is that of any diagonal entry. With what the optimiser remembers held, and the learning rate going to 0, w is a
+Langevin equation with drift -(a g + b w) and noise s^2 in the time of a step. Its law is exp(-(L + (b / a) |w|^2 / 2) /
+tau), tau = s^2 / (2 a).
 """
 
 import itertools
@@ -33,6 +36,8 @@ POSITION = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
 GRADIENT = np.array([0.0, 1.0, 2.0, -1.0, 0.0, 0.0])
 REST, ONE, TWO, MINUS, DECAY = range(5)
 """What the coordinates are for: nothing, a gradient of 1, 2 and -1, and a position of 1."""
+MIDDLE = 2
+"""The coordinate that is looked at where a step mixes them."""
 FEWEST, SOON, MOST = 8, 400, 6000
 """Steps within which a move settles at the earliest, soon, and has to; the memory of 0.995 takes 4,600."""
 ROWS = (2, 3)
@@ -169,7 +174,7 @@ def read(probe: Probe, rate: float, options: Options) -> Reading:
 
     It raises what the optimiser raises.
     """
-    memory, move, first, count, settled = _settle(probe, rate, options, 1.0)
+    memory, move, first, count, settled, mixed = _moves(probe, rate, options, 1.0)
     if not np.all(np.isfinite(move)):
         return unsettled(probe, rate, options)
     draws = count.draws
@@ -177,12 +182,12 @@ def read(probe: Probe, rate: float, options: Options) -> Reading:
         move = move - move[REST]
     drift, decay = -move[ONE], -move[DECAY]
     linear = _is_linear(move)
-    _, large, _, _, _ = _settle(probe, rate, options, LARGE)
-    noise, ratio = _noise(probe, memory, draws)
+    large = _moves(probe, rate, options, LARGE).move
+    noise, ratio = _noise(probe, memory, draws, mixed)
     later = probe.copy(memory)
     for _ in range(LATER):
         _, later, _ = probe.step(later, POSITION, GRADIENT, _nothing)
-    again, _ = _noise(probe, later, draws)
+    again, _ = _noise(probe, later, draws, mixed)
     s2 = noise[REST]
     return Reading(
         drift=float(drift),
@@ -193,7 +198,7 @@ def read(probe: Probe, rate: float, options: Options) -> Reading:
         large=float(large[ONE] / (LARGE * move[ONE])) if drift else 1.0,
         mobility=bool(np.isclose(noise[TWO] * 2 * move[ONE], noise[ONE] * move[TWO], rtol=SAME, atol=0.0)),
         even_noise=bool(np.allclose(noise, s2, rtol=SAME, atol=0.0)),
-        independent=not count.joint and _independent(probe, memory, move, draws),
+        independent=not count.joint and not mixed and _independent(probe, memory, move, draws),
         draws=draws,
         draws_first=first.draws,
         gradients=count.gradients,
@@ -216,9 +221,9 @@ def _is_linear(move: np.ndarray) -> bool:
 
 def moments(probe: Probe, rate: float, options: Options) -> tuple[float, float, float] | None:
     """Drift, decay and variance; None if moves do not settle, or if they are not those of Langevin's equation."""
-    memory, move, _, count, settled = _settle(probe, rate, options, 1.0)
+    memory, move, _, count, settled, mixed = _moves(probe, rate, options, 1.0)
     drift = float(-move[ONE])
-    noise, _ = _noise(probe, memory, count.draws) if settled and _is_linear(move) else (np.zeros(1), 0.0)
+    noise, _ = _noise(probe, memory, count.draws, mixed) if settled and _is_linear(move) else (np.zeros(1), 0.0)
     if not drift or not noise.any() or not np.allclose(noise, noise[REST], rtol=SAME, atol=0.0):
         return None
     return drift, _exact(float(-move[DECAY]), drift), float(noise[REST])
@@ -238,7 +243,7 @@ def takes(probe: Probe, rate: float, options: Options) -> bool:
 
 def decay_ratio(probe: Probe, rate: float, options: Options) -> float:
     """b / |a|; 0.0 without a drift."""
-    _, move, _, _, _ = _settle(probe, rate, options, 1.0)
+    move = _moves(probe, rate, options, 1.0).move
     drift = float(-move[ONE])
     return _exact(float(-move[DECAY]), drift) / abs(drift) if drift else 0.0
 
@@ -278,15 +283,46 @@ def _nothing(_: int) -> float:
     return 0.0
 
 
+class Moves(NamedTuple):
+    """Memory, moves, what the first and the last step asked for, whether moves settled, and if a step mixes them."""
+
+    memory: Foreign
+    move: np.ndarray
+    first: Counts
+    last: Counts
+    settled: bool
+    mixed: bool
+
+
+def _moves(probe: Probe, rate: float, options: Options, scale: float) -> Moves:
+    """The moves to which an optimiser settles: where a step mixes coordinates each from a run of its own."""
+    found = _settle(probe, rate, options, scale)
+    _, move, _, last, settled = found
+    mixed = settled and not last.others and bool(np.abs(move[REST]) > SAME * np.abs(move).max())
+    if mixed:
+        one, move = np.zeros(POSITION.shape), np.zeros(POSITION.shape)
+        one[MIDDLE] = 1.0
+        for place in (ONE, TWO, MINUS):
+            move[place] = _settle(probe, rate, options, scale * GRADIENT[place], MOST, one, 0 * one)[1][MIDDLE]
+        move[DECAY] = _settle(probe, rate, options, 0.0, MOST, one, one)[1][MIDDLE]
+    return Moves(found[0], move, *found[2:], mixed)
+
+
 def _settle(
-    probe: Probe, rate: float, options: Options, scale: float, most: int = MOST
+    probe: Probe,
+    rate: float,
+    options: Options,
+    scale: float,
+    most: int = MOST,
+    gradient: np.ndarray = GRADIENT,
+    position: np.ndarray = POSITION,
 ) -> tuple[Foreign, np.ndarray, Counts, Counts, bool]:
     """Memory, move, what the first and the last step asked for, and whether the move settled."""
     memory, before, still = probe.start(rate, options), np.full(POSITION.shape, np.inf), 0
     first = count = Counts(0, 0)
     for number in range(most):
-        after, memory, count = probe.step(memory, POSITION, scale * GRADIENT, _nothing)
-        move = after - POSITION
+        after, memory, count = probe.step(memory, position, scale * gradient, _nothing)
+        move = after - position
         first = first if number else count
         if not np.isfinite(move).all():
             return memory, move, first, count, False
@@ -297,14 +333,18 @@ def _settle(
     return memory, before, first, count, False
 
 
-def _noise(probe: Probe, memory: Foreign, draws: int) -> tuple[np.ndarray, float]:
-    """The variance of the noise of each coordinate, and the share of it that a step passes on to the next."""
+def _noise(probe: Probe, memory: Foreign, draws: int, mixed: bool) -> tuple[np.ndarray, float]:
+    """The variance of the noise of each coordinate, and the share of it that a step passes on to the next.
+
+    Where a step mixes coordinates it is that of one of them, for all, to which each entry of a draw adds.
+    """
+    ones: list[np.ndarray | float] = [*np.eye(POSITION.size)] if mixed else [1.0]
     total, ratio = np.zeros(POSITION.shape), 0.0
-    for number in range(draws):
+    for number, one in itertools.product(range(draws), ones):
         parts = []
         moved, plain = probe.copy(memory), probe.copy(memory)
         while len(parts) < MOST:
-            draw = _nothing if parts else (lambda i, n=number: float(i == n))
+            draw = _nothing if parts else (lambda i, n=number, of=one: of if i == n else 0.0)
             after, moved, _ = probe.step(moved, POSITION, GRADIENT, draw)
             without, plain, _ = probe.step(plain, POSITION, GRADIENT, _nothing)
             parts.append(after - without)
@@ -313,7 +353,7 @@ def _noise(probe: Probe, memory: Foreign, draws: int) -> tuple[np.ndarray, float
         total += np.sum(parts, axis=0) ** 2
         first, second = (*(part[REST] for part in parts[:2]), 0.0)[:2]
         ratio = second / first if first and abs(second) > SAME * abs(first) else ratio
-    return total, float(ratio)
+    return (np.full(POSITION.shape, total[MIDDLE]) if mixed else total), float(ratio)
 
 
 def _independent(probe: Probe, memory: Foreign, move: np.ndarray, draws: int) -> bool:
