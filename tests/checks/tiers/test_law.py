@@ -384,3 +384,49 @@ def test_data_that_a_count_in_the_state_chooses_at_random_are_left_to_runs():
     data = target("tiny-gaussian-data")
     with pytest.raises(OutOfReach, match="counts"):
         minibatch_limit(Case(subject(lambda target: Wandering(target), data.name), data))
+
+
+class OnHost:
+    """SGLD in Python; with an estimate of a second minibatch whose difference is added in some power of h, or kept."""
+
+    backend = "host"
+    needs = frozenset({"gradient"})
+    claims = Claims(SOURCE, StationaryLaw(order=1))
+
+    def __init__(self, power=None, kept=False):
+        self.power, self.kept = power, kept
+
+    def init(self, generator, position, estimator):
+        return {"x": np.array(position), "g": estimator.estimate(generator, (), position)[0].gradient}
+
+    def step(self, generator, state, h, estimator):
+        x, kept = state["x"], state["g"]
+        first, second = (estimator.estimate(generator, (), x)[0].gradient for _ in range(2))
+        more = 0.0 if self.power is None else 0.3 * h**self.power * (first - second)
+        x = x - h * (kept if self.kept else first) + more + np.sqrt(2 * h) * generator.standard_normal(x.shape)
+        return {"x": x, "g": estimator.estimate(generator, (), x)[0].gradient if self.kept else kept}
+
+    def position(self, state):
+        return state["x"]
+
+    def unpack(self, state):
+        return state["x"]
+
+    def pack(self, generator, z, estimator):
+        gradient = estimator.estimate(generator, (), z)[0].gradient if self.kept else 0 * z
+        return {"x": np.array(z), "g": gradient}
+
+
+def on_host(**parts):
+    return Subject(Row("local", lambda _: OnHost(**parts), step_size=0.1))
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(None, "pass"), (1.0, "pass"), (0.5, "fail"), (0.0, "fail")])
+def test_gradient_noise_of_an_affine_step_in_python(power, verdict):
+    """Noise that is added as sqrt(h) is a temperature of its own, and as h^0 more than the law; as h it goes by."""
+    assert run(gradient_noise_limit, on_host(power=power), PLANE).verdict == verdict
+
+
+def test_gradient_noise_that_the_state_keeps_is_left_to_runs_in_python():
+    with pytest.raises(OutOfReach, match="statistical tier"):
+        run(gradient_noise_limit, on_host(kept=True), PLANE)

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 
 from sgmcmc_verification.checks.core.importer import load_object
@@ -297,3 +298,23 @@ def test_optimisers_of_libraries_have_the_conventions_of_their_rows():
     assert of_torch("rsgld", samplers.RSGLD, {}).sentence.startswith("uphill, for a log density: drift = lr/2 x")
     for kind in (samplers.RHMC, samplers.SGRHMC):
         assert "2 gradients in a step" in of_torch("rhmc", kind, {}).sentence
+
+
+@pytest.mark.parametrize(("kind", "file"), [("right", "torch_a"), ("wrong", "c41_torch_a")])
+def test_a_friction_that_mixes_coordinates_is_read_one_coordinate_at_a_time(kind, file):
+    """v' = (1 - c A) v - lr g + sqrt(2 lr c / N) B xi moves w by M = (c A)^-1 in all, A = L L^T with L = 1 + 0.6 S.
+
+    The drift is lr M g, the variance 2 lr c / N (M B B^T M)_ii: it is 2 lr M_ii / N for B = L, and not for B = L^T.
+    """
+    value = load_object(f"{FILES.parent / kind / 'seventh_users' / file}.py:BandSGHMC")
+    _, found, text, _ = of_torch("band", value, {"lr": LR, "num_data": 100})
+    assert isinstance(found, Convention)
+    lower = np.eye(6) + 0.6 * np.eye(6, k=-1)
+    mobility = np.linalg.inv(0.25 * lower @ lower.T)
+    factor = lower if kind == "right" else lower.T
+    variance = 2 * LR * 0.25 / 100 * mobility @ factor @ factor.T @ mobility
+    assert close(found.reading.drift, LR * mobility[2, 2])
+    assert close(found.reading.variance, variance[2, 2])
+    assert found.reading.linear
+    assert (abs(found.temperature - 1) < 1e-7) == (kind == "right")
+    assert not text.startswith("uphill")
