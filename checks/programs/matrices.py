@@ -23,12 +23,9 @@ def _triangular_solve(inputs: Values, params: Mapping[str, Any]) -> Values:
     a, b = inputs
     a = np.tril(a) if params["lower"] else np.triu(a)
     if params["unit_diagonal"]:
-        a = a + np.eye(a.shape[-1], dtype=a.dtype) - np.eye(a.shape[-1], dtype=a.dtype) * a
-    turned = np.swapaxes
-    a = turned(a, -1, -2) if params["transpose_a"] else a
-    if params["left_side"]:
-        return [np.linalg.solve(a, b)]
-    return [turned(np.linalg.solve(turned(a, -1, -2), turned(b, -1, -2)), -1, -2)]
+        a = np.where(np.eye(a.shape[-1], dtype=bool), np.ones((), a.dtype), a)
+    a = a.mT if params["transpose_a"] else a
+    return [np.linalg.solve(a, b) if params["left_side"] else np.linalg.solve(a.mT, b.mT).mT]
 
 
 RULES: Mapping[str, Rule] = {"cholesky": of_inputs(_cholesky), "triangular_solve": _triangular_solve}

@@ -176,7 +176,7 @@ def whole_state(
     places = places_of(sampler, structure, leaves)
     kind = _kind(sampler.position(start))
     others = [i for i in _inexact(leaves, kind) if i not in (places or ())]
-    asked = lambda: _caches(sampler, start, estimator, step_size, others, make_key, compiled)
+    asked = lambda: _caches(sampler, start, estimator, step_size, others, places or (), make_key, compiled)
     if others and not on_host(sampler):
         program = (
             programs.traced(make_key(0), start).jaxpr if programs else traced_step(sampler, start, estimator, step_size)
@@ -410,6 +410,7 @@ def _caches(
     estimator: Estimator,
     h: float,
     others: list[int],
+    places: tuple[int, ...],
     make_key: Callable[[int], Key],
     compiled: Compiler,
 ) -> list[int]:
@@ -430,9 +431,9 @@ def _caches(
             kept &= {j for j, (ours, fresh) in enumerate(pairs) if j in kept and _equal(ours, fresh)}
             if not kept:
                 return []
-    places, leaves = places_of(sampler, jax.tree.structure(start), jax.tree.leaves(start)), jax.tree.leaves(start)
-    copies = [j for j in kept for i in places or () if np.array_equal(leaves[i], leaves[j])]
-    if copies and not on_host(sampler):
+    leaves = jax.tree.leaves(start)
+    copied = any(np.array_equal(leaves[i], leaves[j]) for i in places for j in kept)
+    if copied and not on_host(sampler):
         kept &= _follow(sampler, start, estimator, STEP_SIZES[1] * h, sorted(kept), make_key(0))
     return sorted(kept)
 
@@ -459,11 +460,16 @@ def _follow(sampler: Sampler, start: State, estimator: Estimator, h: float, plac
 
 def _near(ours: jax.Array, fresh: jax.Array) -> jax.Array:
     """`_equal`, traced; a run that diverges tells nothing."""
-    tolerance = float(jnp.finfo(ours.dtype).eps) ** ROUNDOFF if jnp.issubdtype(ours.dtype, jnp.floating) else 0.0
+    tolerance = _tolerance(ours.dtype)
     return jnp.allclose(ours, fresh, rtol=tolerance, atol=tolerance) | ~jnp.all(jnp.isfinite(ours))
 
 
 def _equal(ours: ArrayLike, fresh: ArrayLike) -> bool:
     a, b = np.asarray(ours), np.asarray(fresh)
-    tolerance = float(np.finfo(a.dtype).eps) ** ROUNDOFF if np.issubdtype(a.dtype, np.floating) else 0.0
+    tolerance = _tolerance(a.dtype)
     return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance))
+
+
+def _tolerance(dtype: np.dtype) -> float:
+    """Difference of a cache that is computed again, relative and of numbers below 1."""
+    return float(np.finfo(dtype).eps) ** ROUNDOFF if np.issubdtype(dtype, np.floating) else 0.0

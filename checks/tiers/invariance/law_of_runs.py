@@ -100,7 +100,7 @@ def _exactly(case: Case, runs: Runs, seed: int, h: float, rejected: float, wider
     left out take them there, and what fails is run again, with more of them. A gap that becomes smaller shows nothing.
     """
     found = _judge(case, runs, seed, h, rejected, True, 1, wider)
-    if position_is_all(runs):
+    if found.verdict != "fail" or position_is_all(runs):
         return found
     before = found
     for longer in LATER:
