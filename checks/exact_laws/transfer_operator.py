@@ -54,8 +54,8 @@ def _interpolation(grid: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndar
     return first, weights
 
 
-def require_grid(step: JaxStep | HostStep) -> None:
-    """Raise NotApplicable, with the reason, for a step whose transfer operator does not fit on a grid."""
+def require_grid(step: JaxStep | HostStep) -> JaxStep:
+    """The step. Raises NotApplicable, with the reason, if its transfer operator does not fit on a grid."""
     target = step.target
     if target.size != 1 or target.interval is None or target.gaussian is not None:
         raise NotApplicable("for one-dimensional targets that are not Gaussian")
@@ -67,6 +67,7 @@ def require_grid(step: JaxStep | HostStep) -> None:
         raise OutOfReach("reflection at 0 has a kink that the interpolation does not resolve")
     if step.noise_size > (4 if step.size == 1 else 2):
         raise OutOfReach(f"{step.noise_size} normals a step are too many for the grid")
+    return step
 
 
 def grid_axes(

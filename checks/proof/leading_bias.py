@@ -5,24 +5,24 @@ gives the bias of an expectation:
 
     pi_h(f) = pi(f) - h^(k - 1) integral of c_k psi dpi + ..,   L psi = f - pi(f).
 
-On a Gaussian, where drift and H are those of a linear SDE dz = B z dt + (2 D)^(1/2) dW, f = x^2 has a quadratic psi:
-psi = z^T M z with B^T M + M B = e_x e_x^T. On a line, where z is the position, (pi D psi')' = (f - pi(f)) pi, and an
-integration by parts leaves the integral of C psi' with C' = c_k pi.
+L is the generator of the step, of order h. On positions of one coordinate the equation is projected onto polynomials
+phi in the position and the auxiliary variables, orthonormal under pi: sum_j <phi_i, L phi_j> psi_j = <phi_i, f>. On a
+Gaussian, where L takes polynomials to those of the same degree, psi of f = x^2 is a quadratic and the projection exact;
+on other lines it converges faster than any power of the degree.
 
 Source: talay1990expansion; leimkuhler2014long for the expansion of averages; vollmer2016exploration, section 3, for the
-Poisson equation.
+Poisson equation; roussel2018spectral for the projection of generators with auxiliary variables.
 """
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-import scipy
-from scipy.linalg import solve_continuous_lyapunov
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import NotApplicable
@@ -35,15 +35,42 @@ from sgmcmc_verification.checks.proof.prove import expansion_of, prepared
 from sgmcmc_verification.checks.proof.ring import Polynomial
 from sgmcmc_verification.checks.proof.settings import LINE
 from sgmcmc_verification.checks.proof.statements.orders import drift_and_covariance, invariant_coefficients
+from sgmcmc_verification.checks.proof.zero import is_zero
 from sgmcmc_verification.samplers.interface.claims import StationaryLaw
 from sgmcmc_verification.targets.target import Target
 
 MORE = 2
 """Powers of s = sqrt(h) by which the series is prolonged once, where no coefficient is found."""
-NODES = 12
-"""Nodes of Gauss and Hermite a coordinate of z: exact for c_k psi up to the power 23."""
-GRID = 4001
-"""Points of the composite rule on a line."""
+DEGREES: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    1: ((20,), (24,)),
+    2: ((14, 8), (18, 10)),
+    3: ((8, 6, 6), (10, 8, 8)),
+}
+"""Coordinates of z -> degrees of the polynomials along each axis of a coarse and of a fine basis; their difference is
+the estimate of the error."""
+NODES = {1: 160, 2: 100, 3: 60}
+"""Coordinates of z -> nodes of Gauss and Legendre for the position, on the interval of a target."""
+SPARE = 8
+"""Nodes of Gauss and Hermite for an axis beyond the degree: c psi and L phi are of higher degree than phi."""
+ROUNDOFF = 1e-6
+"""Part of an entry that may be due to the quadrature."""
+
+
+class Axis(NamedTuple):
+    """Polynomials of one coordinate of z, orthonormal under its law.
+
+    Attributes:
+        points, weights: of a rule for the law (m,).
+        values: of the polynomials and of their first and second derivatives at the points (3, m, degree + 1).
+    """
+
+    points: np.ndarray
+    weights: np.ndarray
+    values: np.ndarray
+
+    def upto(self, degree: int) -> np.ndarray:
+        """Those up to a degree."""
+        return self.values[:, :, : degree + 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,96 +90,123 @@ class LeadingTerm:
     region: Region
     temperature: float
 
-    def of_variance(self, curvature: float) -> float:
-        """Relative error of the variance of the position on U = curvature x^2 / 2, over h^order.
-
-        Raises:
-            NotApplicable: for a step that is no linear SDE there as h -> 0.
-        """
-        at = lambda p, z: self._value(p, z, lambda orders, x: _quadratic(curvature, orders, x))
-        n, places = len(self.expansion.variables), self.region.places
-        if places is None or n > 2:
-            raise NotApplicable("z has more than a position and a momentum")
-        B, D = self._linear(at, n)
-        slopes, variables = self.region.density.slope, self.expansion.variables
-        precision = np.array([[at(p.derivative(v), np.zeros(n)) for v in variables] for p in slopes])
-        covariance = np.linalg.inv(precision)
-        unit = np.eye(n)[places[0]]
-        if np.linalg.eigvals(B).real.max() >= 0:
-            raise NotApplicable("the SDE has no stationary law")
-        M = solve_continuous_lyapunov(B.T, np.outer(unit, unit))
-        if not np.allclose(B @ covariance + covariance @ B.T, -2 * D, atol=1e-9 * np.abs(D).max()):
-            raise NotApplicable("the SDE of the code has another law")
-        points, weights = gauss_hermite(n, NODES)
-        z = points @ np.linalg.cholesky(covariance).T
-        values = np.array([at(self.weight, each) for each in z])
-        integral = weights @ (values * np.einsum("ki,ij,kj->k", z, M, z))
-        return float(-integral / covariance[places[0], places[0]])
-
-    def on_line(self, target: Target, f: Callable[[np.ndarray], np.ndarray]) -> float:
-        """Bias of E f(x) over h^order on a target of one coordinate, for a scheme whose z is the position.
+    def bias(self, target: Target, f: Callable[[np.ndarray], np.ndarray]) -> tuple[float, float]:
+        """Bias of E f(x) over h^order on a target of one coordinate, with an estimate of its error.
 
         Args:
-            target: with an `interval`.
-            f: of points (n,).
+            target: a Gaussian, or a law with an `interval`.
+            f: of positions (n,).
 
         Raises:
-            NotApplicable: for another target or scheme.
+            NotApplicable: for another target, and for steps whose auxiliary variables have no Gaussian law.
         """
-        if len(self.expansion.variables) != 1 or target.interval is None or target.size != 1:
-            raise NotApplicable("z is more than one coordinate, or the target is no line")
-        x = np.linspace(*target.interval, GRID)
-        jets = _derivatives(target, x, self._highest())
-        at = lambda p: np.array(
-            [self._value(p, np.array([y]), lambda o, _, i=i: jets[sum(o)][i]) for i, y in enumerate(x)]
+        n = len(self.expansion.variables)
+        if target.size != 1 or not target.manifold.is_linear or n not in DEGREES or self.region.places != (0,):
+            raise NotApplicable("z is no position with at most two auxiliary variables on a line")
+        axes = self._axes(target)
+        fields = self._fields(target, axes)
+        coarse, fine = (self._bias(fields, axes, degrees, f) for degrees in DEGREES[n])
+        return fine, abs(fine - coarse)
+
+    def _bias(self, fields: "Fields", axes: list[Axis], degrees: Sequence[int], f: Callable[..., np.ndarray]) -> float:
+        """The bias with polynomials up to the degrees."""
+        n, tables = len(axes), [axis.upto(degree) for axis, degree in zip(axes, degrees, strict=True)]
+        entry = lambda field, orders: _entries(
+            field,
+            [np.einsum("m,mi,mj->mij", a.weights, t[0], t[k]) for a, t, k in zip(axes, tables, orders, strict=True)],
         )
-        _, (diffusion,) = drift_and_covariance(self.expansion, self.region)
-        density = np.exp(-(jets[0] - jets[0].min()) / self.temperature)
-        density /= np.trapezoid(density, x)
-        total = lambda values: scipy.integrate.cumulative_simpson(values, x=x, initial=0)
-        values = f(x)
-        centred = (values - total(values * density)[-1]) * density
-        flux = total(centred)
-        flux = np.where(x < x[np.argmax(np.abs(flux))], flux, flux - flux[-1])  # from the nearer end
-        weight = total(at(self.weight) * density)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = np.where(density > 0, flux / (density * at(diffusion[0]) / 2), 0.0)
-        return float(total(weight * slope)[-1])
+        unit = np.eye(n, dtype=int)
+        L: np.ndarray = np.sum([entry(fields.drift[i], unit[i]) for i in range(n)], axis=0)
+        for i, j in itertools.product(range(n), repeat=2):
+            if np.any(fields.covariance[i][j]):
+                L = L + entry(fields.covariance[i][j], unit[i] + unit[j]) / 2
+        if np.abs(L[0]).max() > ROUNDOFF * np.abs(L).max():
+            raise NotApplicable("the SDE of the code has another law")
+        project = lambda field: _entries(field, [a.weights[:, None] * t[0] for a, t in zip(axes, tables, strict=True)])
+        values = f(axes[0].points)
+        right = project(np.broadcast_to(values.reshape(-1, *[1] * (n - 1)), fields.weight.shape))
+        psi = np.linalg.lstsq(L[1:, 1:], right[1:], rcond=None)[0]
+        return float(-project(fields.weight)[1:] @ psi)
 
-    def _linear(self, at: Callable[[Polynomial, np.ndarray], float], n: int) -> tuple[np.ndarray, np.ndarray]:
-        """B and D of dz = B z dt + (2 D)^(1/2) dW."""
+    def _axes(self, target: Target) -> list[Axis]:
+        """Rules and polynomials for the position and for each auxiliary variable, under the law of z."""
+        n = len(self.expansion.variables)
+        most = DEGREES[n][1]
+        axes = [_orthonormal(*_position(target, self.temperature, NODES[n]), most[0])]
+        at, origin = self._values(target), np.zeros(n)
+        for i, degree in enumerate(most[1:], 1):
+            slope = self.region.density.slope[i]
+            precision = at(slope.derivative(self.expansion.variables[i]), origin)
+            if precision <= 0:
+                raise NotApplicable("an auxiliary variable has no Gaussian law")
+            points, weights = gauss_hermite(1, degree + SPARE)
+            axes.append(_orthonormal(points[:, 0] / precision**0.5 - at(slope, origin) / precision, weights, degree))
+        return axes
+
+    def _fields(self, target: Target, axes: list[Axis]) -> "Fields":
+        """Drift, covariance and c at all nodes. Raises NotApplicable where the law of z is no product of the axes."""
+        at, n = self._values(target), len(axes)
         drift, covariance = drift_and_covariance(self.expansion, self.region)
-        probes = np.vstack([np.zeros(n), np.eye(n), np.full((1, n), 0.7), np.full((1, n), -1.3)])
-        drifts = np.array([[at(p, z) for p in drift] for z in probes])
-        spreads = np.array([[[at(p, z) for p in row] for row in covariance] for z in probes])
-        B = drifts[1 : n + 1].T
-        if not np.allclose(drifts, probes @ B.T, atol=1e-9) or not np.allclose(spreads, spreads[0], atol=1e-9):
-            raise NotApplicable("the SDE is not linear on a Gaussian")
-        return B, spreads[0] / 2
+        nodes = np.array(list(itertools.product(*(axis.points for axis in axes))))
+        shape = tuple(len(axis.points) for axis in axes)
+        over = lambda p: np.array([at(p, z) for z in nodes]).reshape(shape) if p else np.zeros(shape)
+        origin = np.zeros(n)
+        for i, slope in enumerate(self.region.density.slope[1:], 1):
+            # linear in its own variable, and free of the others
+            for z in nodes[:: max(1, len(nodes) // 50)]:
+                own = np.where(np.arange(n) == i, z, origin)
+                linear = at(slope, origin) + own[i] * at(slope.derivative(self.expansion.variables[i]), origin)
+                if not np.isclose(at(slope, z), linear, atol=1e-9):
+                    raise NotApplicable("an auxiliary variable has no Gaussian law of its own")
+        return Fields([over(p) for p in drift], [[over(p) for p in row] for row in covariance], over(self.weight))
 
-    def _highest(self) -> int:
-        """The highest derivative of U that is met."""
-        generators = self.expansion.ring.generators
-        return max(sum(g.orders) for g in generators if isinstance(g, Jet))
+    def _values(self, target: Target) -> Callable[[Polynomial, np.ndarray], float]:
+        """A function for the value of a polynomial in z and the derivatives of U on a target, at z."""
+        ring, variables = self.expansion.ring, self.expansion.variables
+        jets = _Jets(target, max((sum(g.orders) for g in ring.generators if isinstance(g, Jet)), default=0))
 
-    def _value(self, p: Polynomial, z: np.ndarray, jet: Callable[[tuple[int, ...], float], float]) -> float:
-        """The value of a polynomial in z and the derivatives of U at its position."""
-        ring = self.expansion.ring
-        place = {number: float(value) for number, value in zip(self.expansion.variables, z, strict=True)}
+        def value(p: Polynomial, z: np.ndarray) -> float:
+            place = {number: float(each) for number, each in zip(variables, z, strict=True)}
 
-        def free(number: int) -> float:
-            generator = ring.generators[number]
-            if isinstance(generator, Coordinate):
-                return place[number]
-            if isinstance(generator, Jet) and generator.name == "U":
-                at = in_floats(ring, free)
-                return float(jet(generator.orders, at(generator.point[0])))
-            raise NotApplicable(f"{generator} has no value on this target")
+            def free(number: int) -> float:
+                generator = ring.generators[number]
+                if isinstance(generator, Coordinate):
+                    return place[number]
+                if isinstance(generator, Jet) and generator.name == "U":
+                    return jets(sum(generator.orders), in_floats(ring, free)(generator.point[0]))
+                raise NotApplicable(f"{generator} has no value on this target")
 
-        try:
-            return in_floats(ring, free)(p)
-        except (NotReal, ZeroDivisionError, OverflowError) as error:
-            raise NotApplicable(f"no value at a point of this target: {error}") from error
+            try:
+                return in_floats(ring, free)(p)
+            except (NotReal, ZeroDivisionError, OverflowError) as error:
+                raise NotApplicable(f"no value at a point of this target: {error}") from error
+
+        return value
+
+
+class Fields(NamedTuple):
+    """Drift, covariance over h, and c at the nodes of a product of axes, each of the shape of the product."""
+
+    drift: list[np.ndarray]
+    covariance: list[list[np.ndarray]]
+    weight: np.ndarray
+
+
+class _Jets:
+    """Derivatives of U at points of a line, each taken once."""
+
+    def __init__(self, target: Target, highest: int) -> None:
+        function = lambda y: target.flat_potential(y[None])
+        self._functions = []
+        for _ in range(highest + 1):
+            self._functions.append(jax.jit(function))
+            function = jax.grad(function)
+        self._known: dict[tuple[int, float], float] = {}
+
+    def __call__(self, order: int, x: float) -> float:
+        if (order, x) not in self._known:
+            self._known[order, x] = float(self._functions[order](np.float64(x)))
+        return self._known[order, x]
 
 
 def leading_term(subject: Subject) -> LeadingTerm:
@@ -177,7 +231,7 @@ def leading_term(subject: Subject) -> LeadingTerm:
             raise NotApplicable("the step has branches or jumps")
         region = expansion.regions[0]
         for k, c in enumerate(invariant_coefficients(expansion, region), 1):
-            if c:
+            if not is_zero(c):
                 return LeadingTerm(Fraction(k, 2) - 1, c, expansion, region, claims.temperature)
     raise NotApplicable(f"no bias up to h^{Fraction(first + MORE, 2) - 1}")
 
@@ -190,15 +244,49 @@ def _prepared(subject: Subject) -> tuple[Any, ...]:
         raise NotApplicable(str(error)) from error
 
 
-def _quadratic(curvature: float, orders: tuple[int, ...], x: float) -> float:
-    """The derivative of curvature x^2 / 2."""
-    return (curvature * x * x / 2, curvature * x, curvature)[sum(orders)] if sum(orders) < 3 else 0.0
+def _position(target: Target, temperature: float, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points and weights (m,) of a rule for the law of the position."""
+    if target.gaussian is not None:
+        points, weights = gauss_hermite(1, max(map(max, (d for pair in DEGREES.values() for d in pair))) + SPARE)
+        return target.gaussian.mean[0] + points[:, 0] * (temperature / target.gaussian.precision[0, 0]) ** 0.5, weights
+    if target.interval is None:
+        raise NotApplicable("no interval is known that holds the law")
+    low, high = target.interval
+    t, weights = np.polynomial.legendre.leggauss(nodes)
+    points = (low + high) / 2 + (high - low) / 2 * t
+    energy = np.asarray(jax.vmap(target.flat_potential)(points[:, None]))
+    weights = weights * np.exp(-(energy - energy.min()) / temperature)
+    return points, weights / weights.sum()
 
 
-def _derivatives(target: Target, x: np.ndarray, highest: int) -> list[np.ndarray]:
-    """U, U', .., at points of a line."""
-    found, function = [], lambda y: target.flat_potential(y[None])
-    for _ in range(highest + 1):
-        found.append(np.asarray(jax.vmap(function)(x)))
-        function = jax.grad(function)
-    return found
+def _orthonormal(points: np.ndarray, weights: np.ndarray, degree: int) -> Axis:
+    """Polynomials up to a degree that are orthonormal under a rule, by their three-term recurrence (gautschi2004)."""
+    zero = np.zeros_like(points)
+    before, now = np.stack([zero, zero, zero]), np.stack([zero + 1, zero, zero])
+    found, b = [now], 0.0
+    for _ in range(degree):
+        a = weights @ (points * now[0] ** 2)
+        values, slopes, curvatures = (points - a) * now - b * before
+        following = np.stack([values, slopes + now[0], curvatures + 2 * now[1]])
+        b = float(np.sqrt(weights @ following[0] ** 2))
+        before, now = now, following / b
+        found.append(now)
+    return Axis(points, weights, np.stack(found, axis=-1))
+
+
+def _entries(field: np.ndarray, tables: Sequence[np.ndarray]) -> np.ndarray:
+    """Sums over the nodes of a field times a table for each axis, as a vector or a matrix over all axes' indices.
+
+    Args:
+        field: at the nodes (m_1, .., m_n).
+        tables: (m_i, degree_i + 1) each, or (m_i, degree_i + 1, degree_i + 1) each.
+    """
+    for table in tables:  # the first axis that is left goes, and its indices come last
+        field = np.tensordot(field, table, axes=([0], [0]))
+    sizes = [table.shape[1] for table in tables]
+    count = math.prod(sizes)
+    if tables[0].ndim == 2:
+        return field.reshape(count)
+    n = len(tables)
+    order = [*range(0, 2 * n, 2), *range(1, 2 * n, 2)]
+    return field.transpose(order).reshape(count, count)

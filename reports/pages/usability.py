@@ -3,10 +3,11 @@
     python -m sgmcmc_verification.reports.pages.usability [--sampler NAME ...] [--out FILE.jsonl]
 
 On a Gaussian, at the default options: the largest step size at which the variance of the position stays bounded; the
-relative error of that variance at the default step size, beside its leading term as a proof reads it from the program;
-the largest error of a variance where curvatures range from 1 to 100, at the default step size of the largest, beside
-the reference's; and the error at the step size where the reference of the same dynamics errs by 1%. The variance is the
-mean over the whitened coordinates, exact where the step is affine (a Lyapunov equation), else the average of
+relative error of that variance at the default step size, beside its leading term as a proof reads it from the program,
+and both on a quartic line; the largest error of a variance where curvatures range from 1 to 100, at the default step
+size of the largest, beside the reference's; and the error at the step size where the reference of the same dynamics
+errs by 1%. The variance is the mean over the whitened coordinates, exact where the step is affine (a Lyapunov equation)
+and, on the quartic line, where z has at most two coordinates (the transfer operator on a grid), else the average of
 independent runs. Both samplers have the friction that their rows have by default.
 """
 
@@ -27,11 +28,13 @@ from sgmcmc_verification.checks.core.lookup import find_row
 from sgmcmc_verification.checks.core.selection import any_dimension
 from sgmcmc_verification.checks.end_points.functions import Functions
 from sgmcmc_verification.checks.end_points.runs import Runs
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import position_rule
 from sgmcmc_verification.checks.exact_laws.lyapunov import position_law
+from sgmcmc_verification.checks.exact_laws.transfer_operator import GRIDS, auxiliary_spread, discrete_law, require_grid
 from sgmcmc_verification.checks.proof.leading_bias import leading_term
 from sgmcmc_verification.checks.tiers.law.gaussian import whitened_bias
 from sgmcmc_verification.checks.tiers.law.usual_step import REFERENCES as WITH_CLOSED_FORMS
-from sgmcmc_verification.checks.tiers.law.usual_step import at_usual_step
+from sgmcmc_verification.checks.tiers.law.usual_step import ROUNDOFF, at_usual_step
 from sgmcmc_verification.checks.tracing.step_map import step_map
 from sgmcmc_verification.reports.pages.out_file import complete, publish, require_lines
 from sgmcmc_verification.reports.records.frames import markdown
@@ -49,6 +52,8 @@ TARGETS = ("gaussian-1d-scaled", "gaussian-correlated-2d")
 """The first on which a sampler runs."""
 SPECTRUM = "gaussian-anisotropic"
 """Curvatures from 1 to 100."""
+QUARTIC = "anharmonic"
+"""U = x^4 / 4 + x^2 / 2: no step is affine there."""
 REFERENCES = {**WITH_CLOSED_FORMS, 3: "sgnht-splitting"}
 """Variables to a coordinate, rounded up -> the reference sampler; the third one is a thermostat."""
 ERROR = 0.01
@@ -80,18 +85,31 @@ def variance_of(subject: Subject, target: Target) -> tuple[Callable[[float], flo
         pass
     else:
         return exact, True
-    square = Functions(lambda x: ((x - law.mean) @ precision @ (x - law.mean))[None] / size, np.ones(1), ("y^2",))
-    runs = Runs(subject, target, square)
-    starts = runs.starts(7, HOST_CHAINS if runs.host else CHAINS)
-    power = subject.row.step_power
+    return sampled_variance(subject, target, np.asarray(law.mean), precision), False
+
+
+def sampled_variance(
+    subject: Subject, target: Target, mean: np.ndarray, precision: np.ndarray
+) -> Callable[[float], float]:
+    """Step size -> the average of (x - mean)^T P (x - mean) / d over independent runs, infinite where it has none."""
+    squares = sampled_squares(subject, target, mean, precision)
 
     def sampled(h: float) -> float:
-        steps = int(min(MOST, max(200, TIME / (h * target.curvature**power))))
-        means, _ = runs.means(11, starts, h, steps, steps // 4)
-        found = float(np.mean(means))
+        steps = int(min(MOST, max(200, TIME / (h * target.curvature**subject.row.step_power))))
+        found = float(np.mean(squares(h, steps)))
         return found if np.isfinite(found) else np.inf
 
-    return sampled, False
+    return sampled
+
+
+def sampled_squares(
+    subject: Subject, target: Target, mean: np.ndarray, precision: np.ndarray
+) -> Callable[[float, int], np.ndarray]:
+    """Step size and steps -> averages (d,) of the squares of L^T (x - mean), P = L L^T, over independent runs."""
+    root, d = np.linalg.cholesky(precision), target.size
+    runs = Runs(subject, target, Functions(lambda x: ((x - mean) @ root) ** 2, np.ones(d), ("y^2",) * d))
+    starts = runs.starts(7, HOST_CHAINS if runs.host else CHAINS)
+    return lambda h, steps: runs.means(11, starts, h, steps, steps // 4)[0].mean(axis=0)
 
 
 def _way(line: dict[str, Any]) -> str:
@@ -128,33 +146,66 @@ def reference(name: str, where: str) -> tuple[float, float]:
     return limit, low
 
 
-def leading_error(subject: Subject, target: Target, h: float) -> float | None:
+def leading_error(subject: Subject, target: Target, h: float, mean: float, variance: float) -> float | None:
     """Leading term of the relative error of the variance at step size h; None where it is not read from the program."""
-    law = target.gaussian
-    if law is None or target.size != 1:
-        return None
     try:
         found = leading_term(subject)
-        return found.of_variance(float(law.precision[0, 0])) * h ** float(found.order)
+        return found.bias(target, lambda x: (x - mean) ** 2)[0] / variance * h ** float(found.order)
     except NotApplicable:
         return None
 
 
+def on_quartic(subject: Subject) -> dict[str, Any]:
+    """Error of the variance on the quartic line at the default step size, and its leading term."""
+    target = find_target(QUARTIC)
+    if QUARTIC not in subject.row.targets:
+        return {}
+    step, h = step_map(subject, target), subject.step_size(target)
+    temperature = step.sampler.claims.temperature
+    points, weights = position_rule(target, temperature)
+    variance = float(weights @ points[:, 0] ** 2)  # the mean is 0
+    try:
+        traced = require_grid(step)
+        law = discrete_law(traced, h, temperature, GRIDS[step.size][1], auxiliary_spread(traced))
+        found, exact = float(law.expectations[1]), True
+    except (NotApplicable, Inconclusive):
+        found, exact = variance * sampled_variance(subject, target, np.zeros(1), np.eye(1) / variance)(h), False
+    leading = leading_error(subject, target, h, 0.0, variance)
+    return {"quartic_error": found / variance - 1, "quartic_exact": exact, "quartic_leading": leading}
+
+
 def errors_on_spectrum(subject: Subject) -> dict[str, Any]:
-    """Largest errors of a variance, of a sampler and of its reference; nothing for steps that are not affine."""
+    """Largest errors of a variance, of a sampler and of its reference; nothing where none can be had."""
     target = find_target(SPECTRUM)
     if not any_dimension(subject):
         return {}
     h, d = subject.step_size(target), target.size
     try:
         step = step_map(subject, target)
-        entries, radius, _ = whitened_bias(step, h, step.sampler.claims.temperature)
-    except (NotApplicable, Inconclusive, ValueError):
+        size = -(-step.size // d)
+        try:
+            entries, radius, _ = whitened_bias(step, h, step.sampler.claims.temperature)
+        except (NotApplicable, Inconclusive, ValueError):  # not affine
+            if on_host(step.sampler):
+                return {}  # steps in Python, one run after another
+            other = sampled_error(REFERENCES[size], h) if size in REFERENCES else None
+            return {"spectrum_error": sampled_error(subject.name, h), "spectrum_reference_error": other}
+    except (NotApplicable, Inconclusive):
         return {}
     if not radius < 1:
         return {"spectrum_error": np.inf}
-    found = at_usual_step(entries[d:].reshape(d, d), h, target, -(-step.size // d))
+    found = at_usual_step(entries[d:].reshape(d, d), h, target, size)
     return {"spectrum_error": found["error"], "spectrum_reference_error": found.get("reference_error")}
+
+
+@lru_cache(maxsize=64)
+def sampled_error(name: str, h: float) -> float:
+    """The error of a variance on the spectrum of curvatures that is largest in size, averaged over runs."""
+    target = find_target(SPECTRUM)
+    law = target.gaussian
+    assert law is not None  # of the target
+    found = sampled_squares(Subject(find_row(name)), target, np.asarray(law.mean), np.asarray(law.precision))(h, MOST)
+    return float(max(found - 1, key=abs)) if np.all(np.isfinite(found)) else np.inf
 
 
 def decide(name: str, revision: str) -> dict[str, Any]:
@@ -172,7 +223,8 @@ def decide(name: str, revision: str) -> dict[str, Any]:
         size = -(-step_map(subject, target).size // target.size)
     except (NotApplicable, Inconclusive, BadInput, MissingLibrary) as reason:
         return line | {"reason": str(reason)}
-    h, other = subject.step_size(target), REFERENCES.get(size)
+    h, other, law = subject.step_size(target), REFERENCES.get(size), target.gaussian
+    assert law is not None  # of the targets
     line |= {
         "target": where,
         "exact": exact,
@@ -180,7 +232,8 @@ def decide(name: str, revision: str) -> dict[str, Any]:
         "step_size": h,
         "error": variance(h) - 1,
         "limit": largest_stable(variance, h),
-        "leading": leading_error(subject, target, h),
+        "leading": leading_error(subject, target, h, float(law.mean[0]), 1 / float(law.precision[0, 0])),
+        **on_quartic(subject),
         **errors_on_spectrum(subject),
     }
     if other is not None:
@@ -197,9 +250,10 @@ def run(path: Path, names: Sequence[str]) -> None:
 def page(lines: Sequence[dict[str, Any]]) -> str:
     """The Markdown page of a file of results."""
     measured = [line for line in lines if "reason" not in line]
-    percent = lambda value: "unstable" if value is None else f"{100 * value:.2g}%"
+    percent = lambda value: "unstable" if value is None else "0%" if abs(value) < ROUNDOFF else f"{100 * value:.2g}%"
     number = lambda value: "none" if value is None else f"{value:.3g}"
     spectrum = lambda line, name: percent(line[name]) if name in line else "–"
+    quartic = lambda line, name: "–" if line.get(name) is None else percent(line[name])
     rows = [
         [
             line["sampler"],
@@ -208,6 +262,8 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
             number(line["step_size"]),
             percent(line["error"]),
             "–" if line["leading"] is None else percent(line["leading"]),
+            quartic(line, "quartic_error"),
+            quartic(line, "quartic_leading"),
             spectrum(line, "spectrum_error"),
             "–" if line.get("spectrum_reference_error") is None else percent(line["spectrum_reference_error"]),
             number(line["limit"]),
@@ -219,6 +275,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
     ]
     title = (
         *("sampler", "target", "variance", "default step h", "error at h", "its leading term"),
+        *("error on a quartic line", "its leading term there"),
         *("largest error, curvatures 1 to 100", "of the reference", "largest stable step", "reference"),
         *("its limit / the reference's", "error where the reference errs by 1%"),
     )
