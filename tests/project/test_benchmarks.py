@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import time
+import tomllib
 from pathlib import Path
 
 import jax
@@ -306,3 +307,12 @@ def test_the_configuration_has_what_asv_needs():
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     for name in ("env_dir", "results_dir", "html_dir"):
         assert config[name].split("/")[0] + "/" in ignored
+
+
+def test_the_extra_of_asv_installs_what_its_benchmarks_import():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    imports_reports = any(
+        "from sgmcmc_verification.reports" in path.read_text(encoding="utf-8")
+        for path in (ROOT / "benchmarks").glob("*.py")
+    )
+    assert imports_reports == ("sgmcmc-verification[reports]" in extras["bench"])
