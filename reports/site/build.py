@@ -155,11 +155,12 @@ def _write_samplers(
 ) -> None:
     """Write the front page, the matrix with its exports, a page per sampler and the page of orders."""
     groups: dict[str, list[Sampler]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: "/" not in row.name):  # the suite's own samplers come last
         groups.setdefault(row.library, []).append(row)
     findings = {text.path.stem: text for text in texts if text.path.parts[0] == "findings"}
-    results = sum(len(row.results) for row in rows)
-    site.page("index.html", "index", groups=groups, findings=findings, results=results, **_shelves(texts))
+    results = sum(result.verdict != "not-applicable" for row in rows for result in row.results)
+    front = {"groups": groups, "findings": findings, "runs": {name: _runs(own) for name, own in groups.items()}}
+    site.page("index.html", "index", results=results, **front, **_shelves(texts))
     site.page("matrix.html", "matrix", rows=rows, columns=conformance_matrix.columns(rows))
     site.write("matrix.csv", conformance_matrix.to_csv(rows))
     site.write("matrix.md", conformance_matrix.to_markdown(rows))
@@ -171,6 +172,12 @@ def _write_samplers(
     fits = {name: orders.fits_of_library([(r.name, r.results) for r in own]) for name, own in groups.items()}
     drawn = {name: figures for name, figures in libraries.items() if figures}
     site.page("orders.html", "orders", libraries=drawn, fits=fits, experiments=causes)
+
+
+def _runs(rows: Sequence[Sampler]) -> str:
+    """When, and at which commit of the suite, the samplers of a library were run."""
+    found = sorted({f"{row.header.date[:10]}, commit {row.header.commit}" for row in rows if row.header is not None})
+    return "; ".join(found) or "by a version of the suite that did not say when"
 
 
 def _shelves(texts: Sequence[Document]) -> dict[str, list[Document]]:

@@ -23,7 +23,7 @@ from sgmcmc_verification.checks.core.result import Result, Verdict
 from sgmcmc_verification.reports.__main__ import main
 from sgmcmc_verification.reports.pages.findings_index import libraries, of_checks
 from sgmcmc_verification.reports.records.jsonl import ROOT
-from sgmcmc_verification.reports.records.results import ResultsError
+from sgmcmc_verification.reports.records.results import ResultsError, load
 from sgmcmc_verification.reports.site import workloads
 from sgmcmc_verification.reports.site.build import PUBLISHED, build
 from sgmcmc_verification.reports.site.chart import Axis, Line, chart, tick
@@ -31,7 +31,7 @@ from sgmcmc_verification.reports.site.conformance_matrix import library, sampler
 from sgmcmc_verification.reports.site.gauge import HIGH, LOW, WIDTH, place
 from sgmcmc_verification.reports.site.kill_table import bugs
 from sgmcmc_verification.reports.site.papers import FIGURES
-from tests.helpers.result_lines import DTYPES, LIMIT, header, result
+from tests.helpers.result_lines import DTYPES, LIMIT, header, result, written
 
 pytestmark = pytest.mark.xdist_group("reports_site")  # what the fixture makes serves one worker
 
@@ -178,7 +178,7 @@ def test_a_page_says_what_holds_of_law_and_conduct_and_what_was_not_examined(tmp
     assert [(row.conclusion.law, row.part) for row in rows] == [("holds", ""), ("not examined", "--tier law")]
 
 
-def test_the_suites_own_samplers_come_first_and_are_no_library_of_the_findings(tmp_path):
+def test_the_suites_own_samplers_come_last_on_the_front_page_and_are_no_library_of_the_findings(tmp_path):
     folder = small(tmp_path / "in", found("pass"))
     own = dataclasses.replace(found("fail"), sampler="sgld")
     (folder / "suite-0.1.0.jsonl").write_text(own.to_json() + "\n")
@@ -187,7 +187,18 @@ def test_the_suites_own_samplers_come_first_and_are_no_library_of_the_findings(t
     assert [path.stem for path in libraries(folder)] == ["lib-1.0"]
     build(folder, tmp_path / "out")
     front = (tmp_path / "out/index.html").read_text()
-    assert 0 < front.index("suite 0.1.0") < front.index("lib 1.0")
+    assert 0 < front.index("lib 1.0") < front.index("suite 0.1.0")
+
+
+def test_the_front_page_counts_what_applies_and_says_when_it_was_run(tmp_path):
+    folder = small(tmp_path / "in", found("pass"))
+    lines = (header(lib_sgld=Plan(1, ())), found("pass"), dataclasses.replace(found("not-applicable"), target="other"))
+    written(folder / "lib-1.0.jsonl", *lines)
+    build(folder, tmp_path / "out")
+    front = (tmp_path / "out/index.html").read_text()
+    assert "1 results on 1 samplers of 1 libraries" in front
+    run = load(folder / "lib-1.0.jsonl").header
+    assert f"<small>{run.date[:10]}, commit {run.commit}</small>" in front
 
 
 def test_mixed_schemas_and_foreign_folders_are_refused(tmp_path, capsys):
@@ -342,14 +353,25 @@ def test_a_browser_finds_no_error_and_the_filter_hides_rows(site):
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
     try:
         root = f"http://127.0.0.1:{server.server_port}"
-        for width in (1280, 390):
-            browser.set_window_size(width, 900)
+        for width in (1280, 768, 360):  # a window is not made narrower than 500
+            screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
             for name in PAGES:
                 browser.get(f"{root}/{name}.html")
                 assert browser.get_log("browser") == []
                 # nothing but what scrolls by itself is wider than the screen
                 wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
                 assert browser.execute_script(wide) <= 0, (name, width)
+        for colours, ground in (("light", "rgba(255, 255, 255, 1)"), ("dark", "rgba(22, 25, 29, 1)")):
+            wish = {"features": [{"name": "prefers-color-scheme", "value": colours}]}
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
+            browser.get(f"{root}/index.html")
+            assert browser.find_element(By.TAG_NAME, "html").value_of_css_property("background-color") == ground
+        browser.find_element(By.ID, "ask").send_keys("blackjax/sghmc")
+        shown = [each for each in browser.find_elements(By.CSS_SELECTOR, "#front [data-name]") if each.is_displayed()]
+        assert [each.text.strip(" *") for each in shown] == ["sghmc"]
+        assert len([each for each in browser.find_elements(By.CSS_SELECTOR, "#front tr") if each.is_displayed()]) == 1
+        assert browser.find_element(By.TAG_NAME, "output").text.startswith("1 of ")
         browser.get(f"{root}/workloads.html")
         drawn = browser.find_elements(By.CSS_SELECTOR, "figure.drawing svg.chart")
         assert len(drawn) == len(workloads.ROWS) + 1
