@@ -25,6 +25,7 @@ from sgmcmc_verification.checks.proof.statements.balance import NO_HAMILTONIAN, 
 from sgmcmc_verification.checks.proof.statements.boundaries import continuous
 from sgmcmc_verification.checks.proof.statements.closure import NOT_FOLLOWED, closed_state, closure
 from sgmcmc_verification.checks.proof.statements.data import data_statements, forgotten
+from sgmcmc_verification.checks.proof.statements.drawn_ahead import drawn_ahead
 from sgmcmc_verification.checks.proof.statements.exchange import with_jumps
 from sgmcmc_verification.checks.proof.statements.orders import (
     described,
@@ -305,7 +306,7 @@ def _scheme(
     order: int | Fraction = Fraction(1, 2) if in_the_limit else claims.invariant_order or Fraction(1, 2)
     weak = min(claims.weak_order or 0, 1) if in_the_limit else claims.weak_order or 0
     powers = max(int(2 * order + 1), 2 * weak)
-    closed, memory = closure(sampler, target, estimator, SOME_WORK if in_the_limit else MOST_WORK)
+    closed, memory, _ = closure(sampler, target, estimator, SOME_WORK if in_the_limit else MOST_WORK)
     if in_the_limit and closed.reason.startswith(NOT_FOLLOWED):
         raise Unreadable(closed.reason)
     expansion, jumps = expansion_of(sampler, target, estimator, powers, memory, remembers)
@@ -364,9 +365,11 @@ def _under_noise(sampler: Sampler, target: Target) -> _Found:
     if not isinstance(claims.law, StationaryLaw) or "covariance" in sampler.needs:
         raise NotForThese("a sampler for exact gradients, or one that reads their covariance")
     noise = UninterpretedNoise(target)
-    closed, memory = closure(sampler, target, noise, SOME_WORK)
+    closed, memory, ahead = closure(sampler, target, noise, SOME_WORK)
     if closed.reason.startswith(NOT_FOLLOWED):
         raise Unreadable(closed.reason)
+    if ahead and (drawn := drawn_ahead(sampler, target, noise, memory, 1)).holds:
+        closed, memory = drawn, frozenset()
     expansion, _ = expansion_of(sampler, target, noise, 3, memory)
     found = [invariant_order(expansion, region, 1) for region in expansion.regions]
     if memory:

@@ -8,11 +8,15 @@ on all paths,
     nothing that is read later depends on it, or
     it is a fresh draw of the law that `pack` draws it from (a draw that is made ahead).
 
+A number that `pack` makes of the new z with draws of its own, where the step has used its draws for z as well, is named
+apart: `drawn_ahead` says what it does to an order.
+
 Everything else is memory, and invalidates a verdict either way. The step is read at finite h, so that an error of a
 cache that is small in h does not pass for none.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 
@@ -27,6 +31,7 @@ from sgmcmc_verification.checks.proof.reader.paths import Path, every_path
 from sgmcmc_verification.checks.proof.reader.primitives import new_reader
 from sgmcmc_verification.checks.proof.ring import MOST_WORK, Polynomial, Ring
 from sgmcmc_verification.checks.proof.series import Series, Space
+from sgmcmc_verification.checks.proof.statements.drawn_ahead import own_draws
 from sgmcmc_verification.checks.proof.statements.result import Result
 from sgmcmc_verification.checks.proof.traced import Stepped, Traced
 from sgmcmc_verification.checks.proof.zero import is_zero
@@ -51,29 +56,37 @@ def finite_step(space: Space) -> Series:
     return space.lift(space.ring.generator(StepRoot(), 2))
 
 
+class Closure(NamedTuple):
+    """What is known of the numbers of a state beyond z.
+
+    Attributes:
+        result: whether the next step depends on z alone.
+        memory: places of the numbers that it may depend on too. A state with anything at these places and the rest as
+            `pack` makes it of z is followed by another such state. Empty where no such places are known.
+        ahead: True if `pack` makes all of these of the new z, with draws of its own.
+    """
+
+    result: Result
+    memory: frozenset[int] = frozenset()
+    ahead: bool = False
+
+
 def closed_state(sampler: Sampler, target: Target, estimator: Estimator) -> Result:
     """Decide if the next step depends on z alone."""
-    return closure(sampler, target, estimator)[0]
+    return closure(sampler, target, estimator).result
 
 
-def closure(
-    sampler: Sampler, target: Target, estimator: Estimator, work: int = MOST_WORK
-) -> tuple[Result, frozenset[int]]:
-    """Decide if the next step depends on z alone; else the places of the numbers that it may depend on too.
-
-    A state with anything at these places and the rest as `pack` makes it of z is followed by another such state. There
-    are none where no such places are known. It is given up after `work` products of terms.
-    """
-    none = frozenset[int]()
+def closure(sampler: Sampler, target: Target, estimator: Estimator, work: int = MOST_WORK) -> Closure:
+    """Decide if the next step depends on z alone; given up after `work` products of terms."""
     with jax.enable_x64(True):
         traced = Traced(sampler, estimator, target)
         if traced.keeps_keys:
-            return Result(CLOSED, EQUATION, "undecided", "hidden state: a random key in the state"), none
+            return Closure(Result(CLOSED, EQUATION, "undecided", "hidden state: a random key in the state"))
         if isinstance(sampler, RecordedTorch):
-            return Result(CLOSED, "z' is a function of z, in real steps one after the other", "verified"), none
+            return Closure(Result(CLOSED, "z' is a function of z, in real steps one after the other", "verified"))
         if _is_all_of_the_state(traced):
-            return Result(CLOSED, "pack(unpack(state)) = state", "proved"), none
-        memory, open_places, points = set[int](), set[int](), []
+            return Closure(Result(CLOSED, "pack(unpack(state)) = state", "proved"))
+        memory, open_places, points, ahead = set[int](), set[int](), [], []
         space = finite_space(LONGEST, work)
         try:
             for _ in range(ROUNDS):
@@ -82,8 +95,9 @@ def closure(
                 def one_path(path: Path) -> None:
                     reader = new_reader(space, path, finite=True, points=points)
                     reader.reads_counters = True
-                    read, opened = _memory(traced, target, reader, frozenset(open_places))
+                    read, opened, drawn = _memory(traced, target, reader, frozenset(open_places))
                     memory.update(read)
+                    ahead.append(drawn)
                     open_places.update(opened)
 
                 for _ in every_path(one_path):
@@ -93,12 +107,12 @@ def closure(
             else:
                 raise Unreadable("numbers that hang together in too many ways")
         except (Unreadable, PrecisionLost) as error:
-            return Result(CLOSED, EQUATION, "undecided", f"{NOT_FOLLOWED}: {error}"), none
+            return Closure(Result(CLOSED, EQUATION, "undecided", f"{NOT_FOLLOWED}: {error}"))
     if memory:
         count = len(memory)
         reason = f"hidden state: {count} number{'s' * (count > 1)} beyond z"
-        return Result(CLOSED, EQUATION, "undecided", reason), frozenset(open_places)
-    return Result(CLOSED, EQUATION, "proved"), none
+        return Closure(Result(CLOSED, EQUATION, "undecided", reason), frozenset(open_places), all(ahead))
+    return Closure(Result(CLOSED, EQUATION, "proved"))
 
 
 def _is_all_of_the_state(traced: Traced) -> bool:
@@ -113,7 +127,7 @@ def _is_all_of_the_state(traced: Traced) -> bool:
         return False
 
 
-def _memory(traced: Traced, target: Target, reader: Reader, known: frozenset[int]) -> tuple[set[int], set[int]]:
+def _memory(traced: Traced, target: Target, reader: Reader, known: frozenset[int]) -> tuple[set[int], set[int], bool]:
     """The inexact numbers of a state that a later step depends on and that z does not determine, on one path.
 
     Args:
@@ -123,7 +137,8 @@ def _memory(traced: Traced, target: Target, reader: Reader, known: frozenset[int
         known: places of which it is known that they are not what `pack` makes of z.
 
     Returns:
-        The places that are read, and all places that `pack` would fill otherwise after a step.
+        The places that are read, all places that `pack` would fill otherwise after a step, and whether it would fill
+        these with the same function of the new z and of draws of its own.
     """
     space = reader.space
     z = coordinates(reader.ring, traced.size, traced.dimension, target.manifold.is_positive)
@@ -133,7 +148,7 @@ def _memory(traced: Traced, target: Target, reader: Reader, known: frozenset[int
     open_places = [i for i in open_places if not _is_fresh_draw(step, i)]
     open_places = sorted({*open_places, *known})
     if not open_places:
-        return set(), set()
+        return set(), set(), True
     symbols = {i: reader.ring.generator(Coordinate(f"memory {i}", -1 - i)) for i in open_places}
     entries = [space.lift(symbols[i]) if i in symbols else a for i, a in enumerate(step.before)]
     again = traced.stepped(reader, traced.with_inexact(leaves, entries), finite_step(space))
@@ -148,12 +163,14 @@ def _memory(traced: Traced, target: Target, reader: Reader, known: frozenset[int
     while more := {i for i in open_places if i not in found and any(number[i] in inner[j] for j in found)}:
         found |= more
     if not found:
-        return found, set()
-    if grows({i: p for i in found for p in again.after[i].polynomials()}, symbols):
+        return found, set(), True
+    ahead = own_draws(again, open_places) is not None
+    # as large as z is, if it is a function of z and of fresh draws
+    if not ahead and grows({i: p for i in found for p in again.after[i].polynomials()}, symbols):
         raise Unreadable("hidden state: numbers beyond z that may grow without bound")
     later = zip(again.after, again.repacked, strict=True)
     opened = {i for i, (a, b) in enumerate(later) if i not in symbols and not _equal(a, b)}
-    return found, {*open_places, *(i for i in opened if not _is_fresh_draw(again, i))}
+    return found, {*open_places, *(i for i in opened if not _is_fresh_draw(again, i))}, ahead
 
 
 def _equal(a: Series, b: Series) -> bool:
