@@ -192,8 +192,3 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(text: str, **_: object) -> str:
     """Put the tables in their places."""
     return re.sub(r"^<!-- table: (\w+) -->$", lambda found: "\n".join(TABLES[found.group(1)]()), text, flags=re.M)
-
-
-def on_post_build(config: MkDocsConfig) -> None:
-    """Remove the page for what is not found: its links start at the root of a server, where these pages need not be."""
-    Path(config.site_dir, "404.html").unlink(missing_ok=True)

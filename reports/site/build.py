@@ -69,7 +69,8 @@ def build(results: Path, out: Path, history: Path | None = None, documentation: 
         count = _write(new, rows, texts, results, {name for name, pages in attached.items() if pages})
         for name, pages in attached.items():
             if pages is not None:
-                shutil.copytree(pages, new / name)
+                # the links of its page for what is not found start at the root of a server, where it is not
+                shutil.copytree(pages, new / name, ignore=shutil.ignore_patterns("404.html"))
         shutil.rmtree(out, ignore_errors=True)
         shutil.move(new, out)
     return count

@@ -237,7 +237,9 @@ def test_asv_pages_are_linked_where_they_are_given(tmp_path):
     folder, history = small(tmp_path / "in", found("pass")), tmp_path / "html"
     history.mkdir()
     (history / "index.html").write_text("asv")
+    (history / "404.html").write_text('<a href="/index.html">')
     build(folder, tmp_path / "out", history, history)
+    assert not list((tmp_path / "out").rglob("404.html"))
     assert (tmp_path / "out/asv/index.html").read_text() == "asv"
     assert 'href="../asv/index.html"' in (tmp_path / "out/samplers/lib-sgld.html").read_text()
     build(folder, tmp_path / "plain")

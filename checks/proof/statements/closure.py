@@ -57,7 +57,7 @@ def finite_step(space: Space) -> Series:
 
 
 class Closure(NamedTuple):
-    """What is known of the numbers of a state beyond z.
+    """Numbers of a state beyond z, and what is known of them.
 
     Attributes:
         result: whether the next step depends on z alone.

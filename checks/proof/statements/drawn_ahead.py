@@ -77,7 +77,7 @@ def drawn_ahead(sampler: Sampler, target: Target, estimator: Estimator, places: 
 
 
 def _felt(traced: Traced, target: Target, space: Space, path: Path, places: Sequence[int]) -> str:
-    """Why the draws of a number may be felt together with it, on one path; empty if they are not."""
+    """The reason why the draws of a number may be felt with it, on one path; empty if they are not."""
     reader = new_reader(space, path)
     z = coordinates(space.ring, traced.size, traced.dimension, target.manifold.is_positive)
     leaves = traced.packed(reader, [space.lift(p) for p in z])
