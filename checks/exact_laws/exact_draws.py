@@ -1,5 +1,6 @@
 """Exact, independent draws of the full variable z = (theta, r, xi, ...) from the law that a sampler claims."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import jax
@@ -7,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.core.error_origin import RAISED
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import at_temperature, auxiliary_law
 from sgmcmc_verification.checks.numerics.geodesic_dynamics import draw_tangent
+from sgmcmc_verification.checks.programs.evaluation import Evaluated, evaluated
 from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
 from sgmcmc_verification.samplers.interface.claims import Diffusion, EmbeddedDiffusion, Exchange
 from sgmcmc_verification.targets.target import Target
@@ -71,9 +74,19 @@ def draw_positions(target: Target, temperature: float, generator: np.random.Gene
     if temperature == 1.0 and target.sample is not None:
         key = jax.random.key(int(generator.integers(2**31)))
         made = next((number for number in NUMBERS if number >= count), count)
-        return np.asarray(jax.vmap(target.ravel)(target.sample(key, made)))[:count]
+        try:
+            found = _sampler(target, made)(key)
+        except RAISED:  # a sampler in Python
+            found = jax.vmap(target.ravel)(target.sample(key, made))
+        return np.asarray(found)[:count]
     x, mass = line_grid(target, temperature)
     return np.interp(generator.random(count), mass, x)[:, None]
+
+
+@lru_cache(maxsize=64)
+def _sampler(target: Target, count: int) -> Evaluated:
+    """Key -> exact draws (count, d), in one program."""
+    return evaluated(lambda key: jax.vmap(target.ravel)(target.sample(key, count)))
 
 
 def gaussian_start(step: JaxStep | HostStep) -> Gaussian:

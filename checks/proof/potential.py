@@ -22,6 +22,7 @@ from jax.extend import core
 from jax.flatten_util import ravel_pytree
 from jax.interpreters import ad, batching
 
+from sgmcmc_verification.checks.programs.trees import placed
 from sgmcmc_verification.checks.proof.ring import Free, Polynomial, Ring
 from sgmcmc_verification.samplers.interface.aliases import EstimatorState
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Stateless
@@ -176,12 +177,12 @@ def is_memory(p: Polynomial) -> bool:
 
 def any_target(dimension: int, positive: bool = False) -> Target:
     """A target whose potential is not interpreted, on R^d or on the positive orthant."""
-    return any_like(jnp.ones(dimension) if positive else jnp.zeros(dimension), positive)
+    return any_like(placed(np.full(dimension, float(positive))), positive)
 
 
 def any_matrix(positive: bool = False) -> Target:
     """A target whose positions are matrices (2, 3)."""
-    return any_like(jnp.ones((2, 3)) if positive else jnp.zeros((2, 3)), positive)
+    return any_like(placed(np.full((2, 3), float(positive))), positive)
 
 
 def target_of_tree(positive: bool = False, words: Sequence[str] = ()) -> Target:
@@ -193,7 +194,7 @@ def target_of_tree(positive: bool = False, words: Sequence[str] = ()) -> Target:
         positive: whether its numbers are.
         words: names of further leaves of one number each.
     """
-    fill = jnp.ones if positive else jnp.zeros
+    fill = lambda shape: placed(np.full(shape, float(positive)))
     attention = {"query": {"kernel": fill(2)}, "value": {"kernel": fill(2)}}
     stem = {"kernel": fill((2, 1, 1, 1, 1)), "scale": fill(())}
     tree = {"encoder": {"layer_0": {"attention": attention}}, "head": fill((2, 2)), "stem": stem}
@@ -203,7 +204,7 @@ def target_of_tree(positive: bool = False, words: Sequence[str] = ()) -> Target:
 
 def any_like(example: Position, positive: bool = False) -> Target:
     """A target whose positions have the shape of an example."""
-    size = ravel_pytree(example)[0].size
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(example))
     manifold = Positive(size) if positive else Euclidean(size)
     numbers = Target("a stand-in", manifold, example, _some_potential, terms=_terms(_some_potential, _some_datum))
     value = lambda x: uninterpreted(ravel_pytree(x)[0])

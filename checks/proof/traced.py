@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from sgmcmc_verification.checks.programs.trees import unraveller
 from sgmcmc_verification.checks.proof.draws import History
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.potential import Coordinate
@@ -190,18 +191,6 @@ def places_in(z: Sequence[Polynomial], position: Sequence[Series]) -> tuple[int,
     """The places in z of the numbers of a position; None if one of them is not there."""
     found = [next((i for i, p in enumerate(z) if a.is_constant and a.constant_term == p), None) for a in position]
     return None if None in found else tuple(i for i in found if i is not None)
-
-
-def unraveller(tree: Any) -> Callable[[Any], Any]:
-    """The map from a flat vector to a pytree of the shapes and types of `tree`, as `ravel_pytree` lays it out."""
-    leaves, structure = jax.tree.flatten(tree)
-    ends = np.cumsum([0, *(math.prod(leaf.shape) for leaf in leaves)])
-
-    def unravel(flat: Any) -> Any:
-        parts = [flat[i:j].reshape(a.shape).astype(a.dtype) for i, j, a in zip(ends, ends[1:], leaves, strict=False)]
-        return jax.tree.unflatten(structure, parts)
-
-    return unravel
 
 
 def evaluated(reader: Reader, function: Callable[[Any], Any], z: Sequence[Polynomial]) -> Array:

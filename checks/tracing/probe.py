@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.programs.trees import placed
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator, Unintercepted
 from sgmcmc_verification.checks.tracing.noise_tape import Noise
 from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
@@ -22,8 +23,8 @@ def quiet(step: JaxStep, extreme: bool = False) -> Callable[[jax.Array], Noise]:
     """
     accept = 1.0 if step.exchanging else step.accepting[0] if step.program.count("uniform") == 1 else 0.0
     accept = round(accept) if extreme else accept
-    uniforms = jnp.full(step.program.count("uniform"), accept)
-    integers = jnp.zeros(step.program.count("integer"), int)
+    uniforms = placed(np.full(step.program.count("uniform"), float(accept)))
+    integers = placed(np.zeros(step.program.count("integer"), int))
     return lambda normals: Noise(normals, uniforms, integers)
 
 

@@ -20,6 +20,7 @@ from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, place
 from sgmcmc_verification.checks.core.start_position import start_state
 from sgmcmc_verification.checks.numerics.observables import observables
 from sgmcmc_verification.checks.numerics.quadrature import noise_rule, symmetric_rule
+from sgmcmc_verification.checks.programs.trees import flattened, placed
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
 from sgmcmc_verification.checks.tracing.live_leaves import live_leaves
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record, require_fed
@@ -499,7 +500,7 @@ def ravel_floats(tree):
     """Flat vector of the floating-point leaves of a state and its inverse; other leaves are kept as they are."""
     leaves, structure = jax.tree.flatten(tree)
     floating = [jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in leaves]
-    flat, unravel = ravel_pytree([leaf for leaf, f in zip(leaves, floating, strict=True) if f])
+    flat, unravel = flattened([leaf for leaf, f in zip(leaves, floating, strict=True) if f])
 
     def restore(vector):
         values = iter(unravel(vector))
@@ -514,7 +515,7 @@ def _live_floats(sampler: Any, state: Any, estimator: Any) -> np.ndarray:
     flags = live_leaves(sampler, state, estimator, 0.1)
     leaves, structure = jax.tree.flatten(state)
     marked = [
-        jnp.full_like(leaf, flag) if jnp.issubdtype(jnp.result_type(leaf), jnp.floating) else leaf
+        np.full(np.shape(leaf), flag, leaf.dtype) if jnp.issubdtype(jnp.result_type(leaf), jnp.floating) else leaf
         for leaf, flag in zip(leaves, flags, strict=True)
     ]
     return np.asarray(ravel_floats(jax.tree.unflatten(structure, marked))[0]) > 0
@@ -549,7 +550,7 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
         return HostStep(target, sampler, estimator, _Template(state, flat, unravel), subject=subject)
     example = jax.tree.map(jnp.asarray, target.example)
     state = start_state(sampler, jax.random.key(0), example, estimator)
-    z, unravel = ravel_pytree(sampler.unpack(state))
+    z, unravel = flattened(sampler.unpack(state))
     flat_state, restore = ravel_floats(state)
 
     def from_variable(z, h):
@@ -557,7 +558,7 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
         new = sampler.step(step_key, sampler.pack(pack_key, unravel(z), estimator), h, estimator)
         return ravel_pytree(sampler.unpack(new))[0], ravel_pytree(sampler.position(new))[0]
 
-    h = jnp.asarray(0.1, z.dtype)
+    h = placed(0.1, z.dtype)
 
     def recursion():
         # what no step reads is left as it is: a logged square of gradients makes no step nonlinear

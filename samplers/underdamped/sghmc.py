@@ -5,6 +5,7 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from sgmcmc_verification.samplers.dynamics import published
 from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
@@ -103,10 +104,10 @@ class SGHMC(CompensationMixin, MomentumMixin):
             r = -4 * C / ((C - h * curvature) * w)
             x = 2 * C * (C * h - h * h * curvature - 2) / ((C - h * curvature) * w)
             return {"position": T * x / curvature, "momentum": T * r, "covariance": -T * h / 2 * r}
-        x = u / jnp.sinh(u)
+        x = u / np.sinh(u)
         return {
             "position": float(T * x / curvature),
-            "momentum": float(T * x / (jnp.cosh(u) - q)),
+            "momentum": float(T * x / (np.cosh(u) - q)),
             "covariance": 0.0,
         }
 

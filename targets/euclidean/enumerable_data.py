@@ -47,7 +47,7 @@ def tiny_gaussian_data() -> Target:
         d = jnp.asarray(y, x.dtype) - x
         return d @ jnp.asarray(noise_precision, x.dtype) @ d / 2
 
-    return _conjugate("tiny-gaussian-data", mean, covariance, datum, jnp.asarray(GAUSSIAN_DATA))
+    return _conjugate("tiny-gaussian-data", mean, covariance, datum, jax.device_put(np.asarray(GAUSSIAN_DATA)))
 
 
 def tiny_regression() -> Target:
@@ -110,7 +110,7 @@ def tiny_logistic() -> Target:
         features, label = (jnp.asarray(part, x.dtype) for part in record)
         return jax.nn.softplus(-label * (features @ x))
 
-    terms = DataTerms(prior, datum, (jnp.asarray(LOGISTIC_FEATURES), jnp.asarray(LOGISTIC_LABELS)), len(signed))
+    terms = DataTerms(prior, datum, (jax.device_put(LOGISTIC_FEATURES), jax.device_put(LOGISTIC_LABELS)), len(signed))
     potential = _total(terms)
 
     def propose(key, n):
@@ -138,7 +138,7 @@ def tiny_logistic() -> Target:
     return Target(
         name="tiny-logistic",
         manifold=Euclidean(2),
-        example=jnp.array([0.3, -0.2]),
+        example=jax.device_put(np.array([0.3, -0.2])),
         potential=potential,
         sample=sample,
         moments=_moments(quadrature),

@@ -94,7 +94,7 @@ def _quartic(name: str, a: float, b: float, sample, reach: float) -> Target:
     return Target(
         name=name,
         manifold=Euclidean(1),
-        example=jnp.asarray(np.full(1, 0.8)),  # not a stationary point of U: a gradient of zero would hide mistakes
+        example=jax.device_put(np.full(1, 0.8)),  # not a stationary point of U: a gradient of zero would hide mistakes
         potential=potential,
         sample=sample,
         moments=moments,

@@ -22,10 +22,12 @@ from sgmcmc_verification.checks.core.noisy_gradient import with_noise
 from sgmcmc_verification.checks.core.precision import in_dtype
 from sgmcmc_verification.checks.core.preflight import difference
 from sgmcmc_verification.checks.core.selection import first_and_structured, structured_targets
-from sgmcmc_verification.checks.core.start_position import program_of_first_step, start_position
+from sgmcmc_verification.checks.core.start_position import program_of_first_step, start_position, start_state
 from sgmcmc_verification.checks.end_points.bounded_loops import bounded, with_one_turn
+from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.programs.key_uses import consumes_twice, indexes_keys
 from sgmcmc_verification.checks.programs.operations import operation_names
+from sgmcmc_verification.checks.programs.trees import placed
 from sgmcmc_verification.checks.tracing.estimator_state import drops_state
 from sgmcmc_verification.samplers.estimators.basic import Exact, compiled_gradient
 from sgmcmc_verification.samplers.estimators.host import in_numpy
@@ -150,7 +152,7 @@ class Kit:
         """A position in the bulk, off the mode."""
         if self.target.sample is None or self.deterministic:
             return start_position(self.sampler, self.target)
-        draw = self.target.sample(jax.random.fold_in(jax.random.key(seed), 90), 1)
+        draw = evaluated(lambda key: self.target.sample(key, 1))(jax.random.fold_in(jax.random.key(seed), 90))
         return jax.tree.map(lambda x, e: jnp.asarray(x[0], e.dtype), draw, self.target.example)
 
     def start(self, seed: int):
@@ -179,7 +181,8 @@ def flat(tree: Any) -> np.ndarray:
 def kit(subject: Subject, target: Target) -> Kit:
     """The kit of a subject on a target; cached, so that a step is compiled once, for the default options."""
     sampler, estimator = subject.sampler(target), subject.estimator(target)
-    init = lambda key, position: sampler.init(key, position, estimator)
+    begin = evaluated(lambda key, position: sampler.init(key, position, estimator))
+    init = lambda key, position: start_state(sampler, key, position, estimator, begin)
     inner = estimator
     step = lambda key, state, h, offset: sampler.step(key, state, h, Shifted(inner, offset))
     # A variant takes a few dozen steps: dispatching their operations one by one, compiled once for all samplers, costs
@@ -305,12 +308,12 @@ def jit_vmap_loop_agree(case: Case, seed: int) -> Finding:
     pairs = [("eager against jit", eager, k.z(looped[0]))]
     for i in range(1, steps):
         looped = [k.advance(keys[c][i], looped[c], k.step_size, 0.0) for c in range(chains)]
-    batched = jax.tree.map(lambda *x: jnp.stack(x), *states)
+    batched = jax.tree.map(lambda *x: jnp.stack(x) if is_key(x[0]) else placed(np.stack(x)), *states)
     many = jax.jit(jax.vmap(step))
     for i in range(steps):
         batched = many(jnp.stack([jnp.asarray(row[i]) for row in keys]), batched)
     for c in range(chains):
-        one = jax.tree.map(lambda x, c=c: x[c], batched)
+        one = jax.tree.map(lambda x, c=c: x[c] if is_key(x) else placed(np.asarray(x)[c]), batched)
         pairs.append((f"vmap against a loop, chain {c}", k.z(one), k.z(looped[c])))
     gaps = [(float(np.max(np.abs(a - b))) / max(1.0, float(np.max(np.abs(b)))), name) for name, a, b in pairs]
     worst, name = max(gaps)

@@ -20,6 +20,7 @@ from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import CLOSED_STATE
 from sgmcmc_verification.checks.core.selection import informative, structured_targets
 from sgmcmc_verification.checks.core.start_position import start_position, start_state
+from sgmcmc_verification.checks.programs.trees import flattened
 from sgmcmc_verification.checks.tiers.premises.clocks import KEYS, SPREAD, TOLERANCE, ahead, host_clock
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tiers.premises.passes import Passes, units_of
@@ -208,7 +209,7 @@ def _where(condition: jax.Array, a: Any, b: Any) -> jax.Array:
 def _seen(sampler: Sampler, state: Any) -> jax.Array:
     """z and the position, flat; keys among them by their raw words."""
     leaves = jax.tree.leaves((sampler.unpack(state), sampler.position(state)))
-    return jnp.concatenate([jnp.ravel(key_words(leaf)).astype(float) for leaf in leaves])
+    return flattened([key_words(leaf) for leaf in leaves])[0].astype(float)
 
 
 def _gap(ours: jax.Array, fresh: jax.Array) -> jax.Array:

@@ -36,6 +36,7 @@ from sgmcmc_verification.checks.programs.operations import (
     operations_and_numbers,
     subjaxprs,
 )
+from sgmcmc_verification.checks.programs.trees import placed
 from sgmcmc_verification.checks.proof.of_subject import proof_for_fifty, proved_for_vectors
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tracing.acceptance import accepted_share
@@ -132,10 +133,10 @@ def product(shape: int | tuple[int, ...], positive: bool = False) -> Target:
     return Target(
         name=f"product-{shape}",
         manifold=Positive(size) if positive else Euclidean(size),
-        example=jax.device_put(np.full(shape, 0.7)),
+        example=placed(np.full(shape, 0.7)),
         potential=lambda x: jnp.sum(x**2 / 2 + x**4 / 12),
         curvature=2.0,
-        terms=DataTerms(lambda x: jnp.sum(x**2 / 2), datum, jnp.asarray(np.full(5, 0.2)), 5),
+        terms=DataTerms(lambda x: jnp.sum(x**2 / 2), datum, placed(np.full(5, 0.2)), 5),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from sgmcmc_verification.checks.programs.trees import placed
 from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
 from sgmcmc_verification.targets.target import DataTerms, Target
 
@@ -43,15 +44,15 @@ def pulled(pull: float, size: int = SIZE, by_prior: bool = False, blocks: int = 
     whole = np.bincount(block, each, blocks)
     share = whole if by_prior else 0 * whole
     # a datum whose entries are not of one row pulls nothing
-    rows = jnp.asarray(np.random.default_rng(0).integers(0, LABELS, size))
-    data = {"block": jnp.asarray(block), "pull": jnp.asarray(0 * each if by_prior else each), "row": rows, "same": rows}
+    rows = placed(np.random.default_rng(0).integers(0, LABELS, size))
+    data = {"block": placed(block), "pull": placed(0 * each if by_prior else each), "row": rows, "same": rows}
     prior = lambda x: jnp.sum(x**2) / 2 + jnp.sum(jnp.asarray(share, x.dtype) * x)
     terms = Noting(prior, _pull_of, data, size)
     terms.reads = []
     target = Target(
         name=f"pulled-{pull:g}",
         manifold=Euclidean(blocks),
-        example=jnp.full(blocks, 0.7),
+        example=placed(np.full(blocks, 0.7)),
         potential=lambda x: jnp.sum(x**2) / 2 + jnp.sum(jnp.asarray(whole, x.dtype) * x),
         curvature=1.0,
         terms=terms,

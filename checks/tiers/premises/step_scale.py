@@ -8,6 +8,7 @@ from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReac
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import informative
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.programs.trees import placed
 from sgmcmc_verification.checks.tracing.probe import ends_of, normals_of, quiet
 from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
 from sgmcmc_verification.samplers.interface.claims import CyclicalSchedule, ExactLaw
@@ -149,10 +150,10 @@ def _traced(step: JaxStep, ladders: list[np.ndarray]) -> list[dict[str, np.ndarr
     By differentiation with respect to the noise, which costs no digits. One program serves all ladders.
     """
     step.require_known_draws()
-    points = jnp.asarray(generic_points(step, POINTS))
-    places, noise = jnp.arange(step.noise_size), quiet(step)
+    points = placed(generic_points(step, POINTS))
+    places, noise = np.arange(step.noise_size), quiet(step)
     # the response is one to another direction: what depends on the direction of all draws alone has none along them
-    normals, pushes = jnp.cos(1.3 * places + 0.2), jnp.sin(2.1 * places + 1.0)
+    normals, pushes = placed(np.cos(1.3 * places + 0.2)), placed(np.sin(2.1 * places + 1.0))
 
     def at(z: jax.Array, h: jax.Array, uniforms: jax.Array, shock: jax.Array) -> tuple[jax.Array, jax.Array]:
         move = lambda e: step.program(noise(e)._replace(uniform=uniforms), z, h)[0]
@@ -160,7 +161,7 @@ def _traced(step: JaxStep, ladders: list[np.ndarray]) -> list[dict[str, np.ndarr
         return jnp.linalg.norm(response), jnp.linalg.norm((move(shock) + move(-shock)) / 2 - z)
 
     over = jax.jit(jax.vmap(jax.vmap(at, (None, 0, None, None)), (0, None, None, None)))
-    hs, accept, none = jnp.asarray(np.concatenate(ladders)), noise(normals).uniform, 0 * normals
+    hs, accept, none = placed(np.concatenate(ladders)), noise(normals).uniform, placed(np.zeros(len(places)))
     every = over(points, hs, accept, none)
     if len(accept) > 1 and not np.all(np.isfinite(every)):
         # noise is made of the uniforms, by a function that is infinite at the end of their range
