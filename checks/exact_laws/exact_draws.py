@@ -86,7 +86,9 @@ def draw_positions(target: Target, temperature: float, generator: np.random.Gene
 @lru_cache(maxsize=64)
 def _sampler(target: Target, count: int) -> Evaluated:
     """Key -> exact draws (count, d), in one program."""
-    return evaluated(lambda key: jax.vmap(target.ravel)(target.sample(key, count)))
+    assert target.sample is not None
+    sample = target.sample
+    return evaluated(lambda key: jax.vmap(target.ravel)(sample(key, count)))
 
 
 def gaussian_start(step: JaxStep | HostStep) -> Gaussian:

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 
 
@@ -18,7 +19,7 @@ def placed(value: Any, dtype: Any = None) -> jax.Array:
 def flattened(tree: Any) -> tuple[jax.Array, Callable[[Any], Any]]:
     """`ravel_pytree`, by NumPy where nothing is traced."""
     leaves = jax.tree.leaves(tree)
-    if not leaves or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+    if not leaves or any(isinstance(leaf, Tracer) for leaf in leaves):
         return ravel_pytree(tree)
     dtype = jnp.result_type(*leaves)
     return placed(np.concatenate([np.ravel(np.asarray(leaf)).astype(dtype) for leaf in leaves])), unraveller(tree)

@@ -150,9 +150,10 @@ class Kit:
 
     def position(self, seed: int):
         """A position in the bulk, off the mode."""
-        if self.target.sample is None or self.deterministic:
+        sample = self.target.sample
+        if sample is None or self.deterministic:
             return start_position(self.sampler, self.target)
-        draw = evaluated(lambda key: self.target.sample(key, 1))(jax.random.fold_in(jax.random.key(seed), 90))
+        draw = evaluated(lambda key: sample(key, 1))(jax.random.fold_in(jax.random.key(seed), 90))
         return jax.tree.map(lambda x, e: jnp.asarray(x[0], e.dtype), draw, self.target.example)
 
     def start(self, seed: int):
