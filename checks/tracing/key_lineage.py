@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
+from jax.interpreters.partial_eval import dce_jaxpr
 
 from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.tracing.noise_tape import DrawKind, Reader, evaluate, is_key, short_place, source_place
@@ -82,18 +83,21 @@ def _raw(keys: Any) -> jax.Array:
 def consumed_keys(function: Callable[[jax.Array], Any], keys: jax.Array) -> tuple[list[Consumed], tuple[str, ...]]:
     """The calls of `function(key)` that consume keys, and the primitives whose keys cannot be followed.
 
+    What the value of the function does not depend on is left out: a draw that nobody reads is part of no law.
+
     Args:
         function: of one typed key; traced once.
         keys: (K,), typed, for which the words are evaluated.
     """
     closed = jax.make_jaxpr(function)(keys[0])
+    jaxpr, _ = dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars), instantiate=True)
     unfollowed: list[str] = []
     names: list[tuple[str, str]] = []
     sides: list[Mapping[int, int]] = []
 
     def words(key: jax.Array) -> list[jax.Array]:
         tape = _Lineage()
-        evaluate(closed.jaxpr, closed.consts, [key], tape)
+        evaluate(jaxpr, closed.consts, [key], tape)
         names[:], unfollowed[:], sides[:] = tape.names, tape.unfollowed, tape.sides
         return tape.keys  # all else is dead code, which costs little
 

@@ -59,5 +59,8 @@ def _percent(error: float) -> str:
 def _error(reference: str, h: float, curvature: float) -> float:
     """Relative error of the variance of a reference sampler on U = curvature x^2 / 2; infinite where it is unstable."""
     moments = sampler_row(reference).build(find_target("gaussian-1d-scaled")).claims[StationaryMoments]
-    variance = moments.values(h, curvature)["position"]
+    try:
+        variance = moments.values(h, curvature)["position"]
+    except ZeroDivisionError:  # where it begins to be unstable
+        return np.inf
     return variance * curvature - 1 if 0 < variance < np.inf else np.inf

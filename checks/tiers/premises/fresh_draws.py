@@ -17,6 +17,7 @@ from sgmcmc_verification.checks.core.selection import informative, structured_ta
 from sgmcmc_verification.checks.core.start_position import start_position, start_state
 from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.tracing.key_lineage import Consumed, consumed_keys
+from sgmcmc_verification.checks.tracing.live_leaves import live_leaves
 from sgmcmc_verification.checks.tracing.stream_counts import stream_counts
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.whole_state import fresh_key, is_key, key_words
@@ -62,6 +63,9 @@ def fresh_draws(case: Case) -> Finding:
     first = start_state(sampler, jax.random.key(7), position, estimator)
     move = jax.jit(lambda key, state: sampler.step(key, state, h, estimator))
     stored = [i for i, leaf in enumerate(jax.tree.leaves(first)) if is_key(leaf)]
+    if stored:  # a key that no draw consumes may stay as it is
+        read = live_leaves(sampler, first, estimator, h)
+        stored = [i for i in stored if read[i]]
     # after a step the keys of a state are others, and nothing else of it matters here
     state = move(jax.random.key(8), first) if stored else first
     step = lambda key: sampler.step(key, _with_keys(state, key), h, estimator)

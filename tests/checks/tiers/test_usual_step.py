@@ -7,9 +7,10 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.conclusion import USUAL, Judged, conclude
 from sgmcmc_verification.checks.runner.execute import execute
 from sgmcmc_verification.checks.tiers.law import gaussian_limit
-from sgmcmc_verification.checks.tiers.law.usual_step import error_of_variance
+from sgmcmc_verification.checks.tiers.law.usual_step import at_usual_step, error_of_variance
 from sgmcmc_verification.samplers.registry import sampler_row
 from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.registry import target as find_target
 
 
 def usual(name, target):
@@ -32,6 +33,12 @@ def test_a_scheme_without_bias_on_gaussians_errs_by_nothing():
 def test_the_error_is_that_of_the_worst_direction():
     turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     assert error_of_variance(turn @ np.diag([0.1, -0.3]) @ turn.T) == pytest.approx(-0.3)
+
+
+def test_a_reference_at_the_border_of_stability_is_unstable():
+    found = at_usual_step(np.diag(np.full(10, 0.1)), 0.02, find_target("gaussian-anisotropic"), 1)
+    assert found["reference_error"] == np.inf
+    assert "errs by 10%; that of sgld would by any amount (unstable)" in found["text"]
 
 
 def test_a_law_that_is_right_as_h_vanishes_and_useless_at_its_step_size_says_so():
