@@ -140,8 +140,11 @@ def closed_state(case: Case) -> Finding:
 
 
 @functools.lru_cache(maxsize=16)
-def runs_of(subject: Subject, target: Target) -> Callable[[float, bool], Run]:
-    """(h, whether it is the usual step size) -> the run; compiled once for all of them, and each is taken once."""
+def runs_of(subject: Subject, target: Target) -> Callable[..., Run]:
+    """(h, whether it is the usual step size) -> the run; compiled once for all of them, and each is taken once.
+
+    A third argument is a number of times as many steps, of what is traced.
+    """
     sampler, estimator = subject.sampler(target), subject.estimator(target)
     if on_host(sampler):
         return functools.cache(lambda h, usual: _host_run(sampler, estimator, target, h, usual))
@@ -150,8 +153,8 @@ def runs_of(subject: Subject, target: Target) -> Callable[[float, bool], Run]:
     compiled = _compiled(sampler, estimator, streams, units_of(target))
 
     @functools.cache
-    def run(h: float, usual: bool) -> Run:
-        state, steps, first, gap, size, passes = compiled(start, h, NUM_STEPS if usual else FEWER_STEPS)
+    def run(h: float, usual: bool, times: int = 1) -> Run:
+        state, steps, first, gap, size, passes = compiled(start, h, times * (NUM_STEPS if usual else FEWER_STEPS))
         return Run(state, int(steps), bool(np.isfinite(size)), int(first), float(gap), jax.tree.map(np.asarray, passes))
 
     return run
