@@ -396,9 +396,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if given.report and not _is_worker(config):
         from sgmcmc_verification.checks.runner.record import record_of
 
-        stream = config.stash[STREAM] = _opened("--report", given.report)
-        stream.write(json.dumps(record_of(plan, _command(config))) + "\n")
-        stream.flush()
+        config.stash[STREAM] = _opened("--report", given.report)
+        if reason := _not_written(config, json.dumps(record_of(plan, _command(config)))):
+            raise pytest.UsageError(reason)
     if given.json and not _is_worker(config):
         config.stash[DOCUMENT] = config.stash[STDOUT] if given.json == "-" else _opened("--json", given.json)
 
@@ -420,6 +420,22 @@ def _opened(flag: str, file: str) -> IO[str]:
         return Path(file).open("w", encoding="utf-8")
     except OSError as error:
         raise pytest.UsageError(f"{flag} {file}: cannot be written ({error.strerror})") from None
+
+
+def _not_written(config: pytest.Config, line: str) -> str:
+    """Write a line to the file of results, if there is one; the reason if it cannot be written, once."""
+    stream = config.stash.get(STREAM, None)
+    if stream is None:
+        return ""
+    try:
+        stream.write(line + "\n")
+        stream.flush()
+    except OSError as error:
+        config.stash[STREAM] = None
+        with contextlib.suppress(OSError):
+            stream.close()
+        return f"--report {config.option.report}: cannot be written ({error.strerror})"
+    return ""
 
 
 def _command(config: pytest.Config) -> str:
@@ -568,13 +584,11 @@ class Collector:
         from sgmcmc_verification.checks.core.result import Result
         from sgmcmc_verification.checks.runner.check_sampler import outcome
 
-        stream = self.config.stash.get(STREAM, None)
         for line in record["lines"]:
             result = Result(**json.loads(line))
             self.config.stash[OUTCOMES].append(outcome(_plan(self.config), record["row"], result))
-            if stream is not None:
-                stream.write(line + "\n")
-                stream.flush()
+            if reason := _not_written(self.config, line):
+                pytest.exit(f"{reason}; the lines before are kept", returncode=pytest.ExitCode.USAGE_ERROR)
 
 
 def pytest_report_header(config: pytest.Config) -> Any:

@@ -31,6 +31,7 @@ from sgmcmc_verification.checks.core.selection import (
     runs_on,
 )
 from sgmcmc_verification.checks.end_points.budget import share
+from sgmcmc_verification.checks.end_points.runs import example_state
 from sgmcmc_verification.checks.runner.due import high_on_spaces
 from sgmcmc_verification.checks.runner.execute import execute
 from sgmcmc_verification.checks.runner.read_programs import as_program, as_read
@@ -41,7 +42,6 @@ from sgmcmc_verification.checks.tiers.invariance import (
     law_of_steps,
 )
 from sgmcmc_verification.checks.tiers.invariance.law_of_steps import UNKNOWN
-from sgmcmc_verification.checks.tracing.step_map import step_map
 from sgmcmc_verification.samplers.estimators.basic import Minibatch
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -131,7 +131,8 @@ def _counts_leaves(subject: Subject) -> bool:
     """True for a state that holds another number of numbers for a tree than for an array of as many coordinates."""
     if not all(runs_on(subject, name) for name in (NUMBERS, ARRAY)):
         return False
-    states = (step_map(subject, find_target(name)).template.state for name in (NUMBERS, ARRAY))
+    laws = (find_target(name) for name in (NUMBERS, ARRAY))
+    states = (example_state(subject.sampler(law), law, subject.estimator(law)) for law in laws)
     tree, array = (sum(np.size(leaf) for leaf in jax.tree.leaves(state)) for state in states)
     return tree != array
 

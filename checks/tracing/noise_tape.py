@@ -198,10 +198,10 @@ class _Recorder(Reader):
         self.unintercepted: list[str] = []
 
     def note(self, kind: DrawKind, equation, number: int = 0) -> None:
-        """Append a draw of an equation. Raises NotImplementedError for numbers of another type."""
+        """Append a draw of an equation. Raises OutOfReach for numbers of another type."""
         aval = equation.outvars[0].aval
         if not jnp.issubdtype(aval.dtype, jnp.floating if kind != "integer" else jnp.integer):
-            raise NotImplementedError(f"{kind} draws of type {aval.dtype}")
+            raise OutOfReach(f"{kind} draws of type {aval.dtype}")
         self.draws.append(Draw(kind, tuple(aval.shape), number))
 
     def draw(self, kind: DrawKind, equation, inputs) -> Sequence[Any]:
@@ -212,12 +212,12 @@ class _Recorder(Reader):
         """The number of values of an integer draw; 0 where it is still to be computed."""
         if any(isinstance(bound, jax.core.Tracer) for bound in (low, high)):
             if self.abstract:
-                raise NotImplementedError("integer draws with bounds that depend on the state")
+                raise OutOfReach("integer draws with bounds that depend on the state")
             self.bounds_are_computed = True
             return 0
         span = np.asarray(high) - np.asarray(low)
         if not np.all(span == span.flat[0]):
-            raise NotImplementedError("integer draws with bounds that differ between entries")
+            raise OutOfReach("integer draws with bounds that differ between entries")
         return int(span.flat[0])
 
     def unknown(self, primitive: str, inputs: Sequence[Any]) -> None:

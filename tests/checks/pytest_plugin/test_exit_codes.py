@@ -1,6 +1,8 @@
 """`pytest checks` from the outside: exit codes, the first line of a file, expected failures, `--law-only`."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -152,3 +154,34 @@ def test_one_target_of_those_that_would_do_is_a_part(verify):
     assert code == 0, text
     assert "PART  " in text
     assert "(--target gaussian-1d-scaled" in text
+
+
+class _Full:
+    """A stream to a disk that holds no more than some lines."""
+
+    def __init__(self, stream, lines):
+        self.stream, self.left = stream, lines
+
+    def write(self, text):
+        self.left -= 1
+        if self.left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return self.stream.write(text)
+
+    def flush(self):
+        self.stream.flush()
+
+    def close(self):
+        self.stream.close()
+
+
+@pytest.mark.parametrize("lines", [0, 1])
+def test_a_full_disk_is_one_line_and_keeps_what_was_written(verify, tmp_path, monkeypatch, lines):
+    plugin = sys.modules["sgmcmc_verification.checks.pytest_plugin.plugin"]
+    opened = plugin._opened
+    monkeypatch.setattr(plugin, "_opened", lambda flag, file: _Full(opened(flag, file), lines))
+    report = tmp_path / "report.jsonl"
+    code, text = verify("right", *LAW, "--report", str(report))
+    assert code == 4
+    assert "Traceback" not in text
+    assert len(report.read_text(encoding="utf-8").splitlines()) == lines

@@ -1,6 +1,7 @@
 """The adapters of TensorFlow Probability call the library's own step, and its conventions are the stated ones."""
 
 import sys
+import types
 
 import jax
 import jax.numpy as jnp
@@ -127,3 +128,25 @@ def test_unsupported_samplers_have_a_reason_and_no_row():
         assert name not in rows
         assert name.partition("/")[0] in libraries
         assert len(reason) > 20
+
+
+def _where_in_the_interval(seed):
+    """Where a point lies in the interval that five doublings make around it, as a share of its width, (100000,)."""
+    of_slices = pytest.importorskip("tensorflow_probability.substrates.jax.mcmc.internal.slice_sampler_utils")
+    x = jnp.zeros(100_000)
+    nowhere = lambda a: 0 * a  # every end is inside of the slice, so that all doublings are made
+    found = of_slices.slice_bounds_by_doubling(x, nowhere, x - 1, 5, jnp.float64(0.1), seed=jax.random.PRNGKey(seed))
+    return np.asarray(-found[1] / (found[0] - found[1]))
+
+
+def test_slices_are_doubled_to_the_left_more_often_and_the_correction_of_one_word_mends_it(monkeypatch):
+    """neal2003slice, figure 4: to either side with probability 1/2; `Bernoulli(0.5)` takes 0.5 for a logit."""
+    of_slices = pytest.importorskip("tensorflow_probability.substrates.jax.mcmc.internal.slice_sampler_utils")
+    halves = lambda share: np.abs(np.mean(share > 0.5) - 0.5) * 2 * np.sqrt(len(share))  # in standard deviations
+    installed = _where_in_the_interval(1)
+    assert np.mean(installed > 0.5) == pytest.approx(1 / (1 + np.exp(-0.5)), abs=0.01)
+    assert halves(installed) > 50
+    bernoulli = of_slices.bernoulli_lib.Bernoulli
+    corrected = types.SimpleNamespace(Bernoulli=lambda p, dtype: bernoulli(probs=p, dtype=dtype))
+    monkeypatch.setattr(of_slices, "bernoulli_lib", corrected)
+    assert halves(_where_in_the_interval(1)) < 4
