@@ -3,6 +3,7 @@
 Badge, summary, comparison, findings, site and exit code all take it from here.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -324,7 +325,8 @@ def _diagnosis(results: Sequence[Judged]) -> tuple[str, str]:
 def _bias(results: Sequence[Judged]) -> str:
     """The largest error of a variance at the usual step size, in words."""
     found = [j.result.detail[USUAL] for j in results if j.kind == "pass" and USUAL in j.result.detail]
-    return max(found, key=lambda usual: abs(usual["error"]))["text"] if found else ""
+    size = lambda usual: math.inf if usual["error"] is None else abs(usual["error"])  # None: too large to have a number
+    return max(found, key=size)["text"] if found else ""
 
 
 def _smallest(results: Sequence[Judged]) -> dict[str, tuple[float, str]]:

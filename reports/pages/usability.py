@@ -41,6 +41,7 @@ from sgmcmc_verification.reports.records.frames import markdown
 from sgmcmc_verification.reports.records.jsonl import ROOT, read
 from sgmcmc_verification.reports.templates import render
 from sgmcmc_verification.samplers.adapters.common import MissingLibrary
+from sgmcmc_verification.samplers.adapters.isolated.errors import BridgeMissing
 from sgmcmc_verification.samplers.adapters.registry import ADAPTERS
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import StationaryLaw
@@ -223,7 +224,7 @@ def decide(name: str, revision: str) -> dict[str, Any]:
             raise NotApplicable("claims no law with a bias: it is exact, or has no fixed step size")
         variance, exact = variance_of(subject, target)
         size = -(-step_map(subject, target).size // target.size)
-    except (NotApplicable, Inconclusive, BadInput, MissingLibrary) as reason:
+    except (NotApplicable, Inconclusive, BadInput, MissingLibrary, BridgeMissing) as reason:
         return line | {"reason": str(reason)}
     h, other, law = subject.step_size(target), REFERENCES.get(size), target.gaussian
     assert law is not None  # of the targets

@@ -47,7 +47,7 @@ def bulk_reached(case: Case) -> Finding:
     unlikely not to have happened, it does not come there.
 
     A law that has a bias may be narrow at the usual step size: what is missed there has to be missed at an eighth of
-    it as well, in as much time. If it is not, the size of the bias is said.
+    it as well, in four times as much time. If it is not, that is said of the usual step size.
 
     Source: tierney1994markov, section 3.1 (irreducibility).
     """
@@ -93,17 +93,17 @@ def _narrow(case: Case, coordinate: int, side: str, level: float, seen: bool) ->
         f"{level:+.1f} standard deviations of its mean"
     )
     if not seen:
-        raise OutOfReach(f"{words}; at an eighth of it it moved too little to tell")
+        raise OutOfReach(f"{words}; at an eighth of that it moved too little to tell")
     return Finding(
         effect=0.0,
         tolerance=Tolerance(0.0, "an identity"),
         minimum_detectable_effect=1.0,
         required_sensitivity=1.0,
-        reason=f"{words}; at an eighth of it all coordinates came to all of the bulk",
+        reason=f"{words}; at an eighth of that all coordinates came to all of the bulk",
         statistic="coordinates that miss a part of the bulk",
         unit="coordinates",
         step_size=case.step_size,
-        measurements={USUAL: {"error": np.inf, "step_size": case.step_size, "text": words}},
+        measurements={USUAL: {"error": None, "step_size": case.step_size, "text": words}},
     )
 
 
