@@ -58,12 +58,19 @@ def start_state(
 ) -> State:
     """`sampler.init(key, position, estimator)`, without a compilation for each of its operations where it is on JAX.
 
-    Raises whatever `init` raises: one that cannot be traced may run all the same. `init` is the function of a key and a
-    position where it is evaluated already.
+    Raises whatever `init` raises. `init` is the function of a key and a position where it is evaluated already.
     """
-    if not on_host(sampler):
-        try:
-            return (init or evaluated(lambda key, position: sampler.init(key, position, estimator)))(key, position)
-        except RAISED:
-            pass
-    return sampler.init(key, position, estimator)
+    begin = lambda key, position: sampler.init(key, position, estimator)
+    return begin(key, position) if on_host(sampler) else in_one_program(begin, key, position, program=init)
+
+
+def in_one_program(function: Callable[..., Any], *args: Any, program: Callable[..., Any] | None = None) -> Any:
+    """`function(*args)`, without a compilation for each of its operations where it can be traced.
+
+    Raises whatever the function raises: one that cannot be traced may run all the same. `program` is the same function
+    where it is evaluated already.
+    """
+    try:
+        return (program or evaluated(function))(*args)
+    except RAISED:
+        return function(*args)

@@ -1,5 +1,6 @@
 """Exact, independent draws of the full variable z = (theta, r, xi, ...) from the law that a sampler claims."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
-from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.core.start_position import in_one_program
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import at_temperature, auxiliary_law
 from sgmcmc_verification.checks.numerics.geodesic_dynamics import draw_tangent
 from sgmcmc_verification.checks.programs.evaluation import Evaluated, evaluated
@@ -74,21 +75,19 @@ def draw_positions(target: Target, temperature: float, generator: np.random.Gene
     if temperature == 1.0 and target.sample is not None:
         key = jax.random.key(int(generator.integers(2**31)))
         made = next((number for number in NUMBERS if number >= count), count)
-        try:
-            found = _sampler(target, made)(key)
-        except RAISED:  # a sampler in Python
-            found = jax.vmap(target.ravel)(target.sample(key, made))
-        return np.asarray(found)[:count]
+        draws, program = _sampler(target, made)
+        return np.asarray(in_one_program(draws, key, program=program))[:count]
     x, mass = line_grid(target, temperature)
     return np.interp(generator.random(count), mass, x)[:, None]
 
 
 @lru_cache(maxsize=64)
-def _sampler(target: Target, count: int) -> Evaluated:
-    """Key -> exact draws (count, d), in one program."""
+def _sampler(target: Target, count: int) -> tuple[Callable[[jax.Array], jax.Array], Evaluated]:
+    """Key -> exact draws (count, d), and the same in one program."""
     assert target.sample is not None
     sample = target.sample
-    return evaluated(lambda key: jax.vmap(target.ravel)(sample(key, count)))
+    draws = lambda key: jax.vmap(target.ravel)(sample(key, count))
+    return draws, evaluated(draws)
 
 
 def gaussian_start(step: JaxStep | HostStep) -> Gaussian:

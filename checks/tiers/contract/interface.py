@@ -22,7 +22,12 @@ from sgmcmc_verification.checks.core.noisy_gradient import with_noise
 from sgmcmc_verification.checks.core.precision import in_dtype
 from sgmcmc_verification.checks.core.preflight import difference
 from sgmcmc_verification.checks.core.selection import first_and_structured, structured_targets
-from sgmcmc_verification.checks.core.start_position import program_of_first_step, start_position, start_state
+from sgmcmc_verification.checks.core.start_position import (
+    in_one_program,
+    program_of_first_step,
+    start_position,
+    start_state,
+)
 from sgmcmc_verification.checks.end_points.bounded_loops import bounded, with_one_turn
 from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.programs.key_uses import consumes_twice, indexes_keys
@@ -153,7 +158,7 @@ class Kit:
         sample = self.target.sample
         if sample is None or self.deterministic:
             return start_position(self.sampler, self.target)
-        draw = evaluated(lambda key: sample(key, 1))(jax.random.fold_in(jax.random.key(seed), 90))
+        draw = in_one_program(lambda key: sample(key, 1), jax.random.fold_in(jax.random.key(seed), 90))
         return jax.tree.map(lambda x, e: jnp.asarray(x[0], e.dtype), draw, self.target.example)
 
     def start(self, seed: int):
