@@ -23,7 +23,7 @@ PACKAGE = __name__.removesuffix(".pytest_plugin.plugin")
 PLAN = pytest.StashKey[Any]()
 OUTCOMES = pytest.StashKey[list]()
 STREAM = pytest.StashKey[Any]()
-DOCUMENT = pytest.StashKey[IO[str]]()
+DOCUMENT = pytest.StashKey[Any]()
 STDOUT = pytest.StashKey[IO[str]]()
 SO_FAR = pytest.StashKey[dict]()
 TIMEOUT = 900.0
@@ -318,12 +318,12 @@ def _draws(folder: str, config: pytest.Config) -> Answer:
     from sgmcmc_verification.checks.draws.check_draws import check_draws_folder, documents
 
     file = config.option.json
-    stream = None if file in (None, "-") else _opened("--json", file)
+    stream = None if file in (None, "-") else _File("--json", file)
     reports = check_draws_folder(folder)
     good = all(report.good for report in reports)
     if stream is not None:
-        with stream:
-            stream.write(documents(reports))
+        stream.write(documents(reports))
+        stream.close()
     if file == "-":
         return [documents(reports).rstrip("\n")], good
     return "\n\n".join(str(report) for report in reports).split("\n"), good
@@ -396,11 +396,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if given.report and not _is_worker(config):
         from sgmcmc_verification.checks.runner.record import record_of
 
-        config.stash[STREAM] = _opened("--report", given.report)
-        if reason := _not_written(config, json.dumps(record_of(plan, _command(config)))):
-            raise pytest.UsageError(reason)
+        stream = config.stash[STREAM] = _File("--report", given.report)
+        stream.write(json.dumps(record_of(plan, _command(config))) + "\n")
     if given.json and not _is_worker(config):
-        config.stash[DOCUMENT] = config.stash[STDOUT] if given.json == "-" else _opened("--json", given.json)
+        config.stash[DOCUMENT] = config.stash[STDOUT] if given.json == "-" else _File("--json", given.json)
 
 
 def _seconds(flag: str, given: str | None, default: float) -> float:
@@ -414,28 +413,43 @@ def _seconds(flag: str, given: str | None, default: float) -> float:
     return found
 
 
-def _opened(flag: str, file: str) -> IO[str]:
-    """A file to write to, opened before any work starts; closed at the end of the run."""
-    try:
-        return Path(file).open("w", encoding="utf-8")
-    except OSError as error:
-        raise pytest.UsageError(f"{flag} {file}: cannot be written ({error.strerror})") from None
+class _File:
+    """A file of results, opened before any work starts, that holds at each time what was written to it.
+
+    What cannot be written, as on a full disk, is a mistake on the command line; what is written later is dropped then.
+    """
+
+    def __init__(self, flag: str, file: str) -> None:
+        self._name = f"{flag} {file}"
+        try:
+            self._stream: IO[str] | None = _emptied(file)
+        except OSError as error:
+            raise self._refusal(error) from None
+
+    def write(self, text: str) -> None:
+        """Write a text. Raises pytest.UsageError, once, if it cannot be written."""
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._stream.close()
+            self._stream = None
+            raise self._refusal(error) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def _refusal(self, error: OSError) -> pytest.UsageError:
+        return pytest.UsageError(f"{self._name}: cannot be written ({error.strerror})")
 
 
-def _not_written(config: pytest.Config, line: str) -> str:
-    """Write a line to the file of results, if there is one; the reason if it cannot be written, once."""
-    stream = config.stash.get(STREAM, None)
-    if stream is None:
-        return ""
-    try:
-        stream.write(line + "\n")
-        stream.flush()
-    except OSError as error:
-        config.stash[STREAM] = None
-        with contextlib.suppress(OSError):
-            stream.close()
-        return f"--report {config.option.report}: cannot be written ({error.strerror})"
-    return ""
+def _emptied(file: str) -> IO[str]:
+    return Path(file).open("w", encoding="utf-8")
 
 
 def _command(config: pytest.Config) -> str:
@@ -584,11 +598,12 @@ class Collector:
         from sgmcmc_verification.checks.core.result import Result
         from sgmcmc_verification.checks.runner.check_sampler import outcome
 
+        stream = self.config.stash.get(STREAM, None)
         for line in record["lines"]:
             result = Result(**json.loads(line))
             self.config.stash[OUTCOMES].append(outcome(_plan(self.config), record["row"], result))
-            if reason := _not_written(self.config, line):
-                pytest.exit(f"{reason}; the lines before are kept", returncode=pytest.ExitCode.USAGE_ERROR)
+            if stream is not None:
+                stream.write(line + "\n")
 
 
 def pytest_report_header(config: pytest.Config) -> Any:
@@ -616,7 +631,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if session.config.option.json:
         from sgmcmc_verification.checks.runner.document import document, to_json
 
-        session.config.stash[DOCUMENT].write(to_json(document(plan, outcomes, _command(session.config))))
+        try:
+            session.config.stash[DOCUMENT].write(to_json(document(plan, outcomes, _command(session.config))))
+        except pytest.UsageError as error:  # the verdicts are printed all the same
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            sys.stderr.write(f"ERROR: {error}\n")
 
 
 @pytest.hookimpl(trylast=True)

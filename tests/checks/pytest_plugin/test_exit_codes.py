@@ -1,6 +1,7 @@
 """`pytest checks` from the outside: exit codes, the first line of a file, expected failures, `--law-only`."""
 
 import errno
+import io
 import json
 import os
 import subprocess
@@ -156,32 +157,31 @@ def test_one_target_of_those_that_would_do_is_a_part(verify):
     assert "(--target gaussian-1d-scaled" in text
 
 
-class _Full:
-    """A stream to a disk that holds no more than some lines."""
+class _Full(io.TextIOWrapper):
+    """A file on a disk that holds no more than some pieces of text."""
 
-    def __init__(self, stream, lines):
-        self.stream, self.left = stream, lines
+    left = 0
 
     def write(self, text):
         self.left -= 1
         if self.left < 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return self.stream.write(text)
-
-    def flush(self):
-        self.stream.flush()
-
-    def close(self):
-        self.stream.close()
+        return super().write(text)
 
 
-@pytest.mark.parametrize("lines", [0, 1])
-def test_a_full_disk_is_one_line_and_keeps_what_was_written(verify, tmp_path, monkeypatch, lines):
-    plugin = sys.modules["sgmcmc_verification.checks.pytest_plugin.plugin"]
-    opened = plugin._opened
-    monkeypatch.setattr(plugin, "_opened", lambda flag, file: _Full(opened(flag, file), lines))
-    report = tmp_path / "report.jsonl"
-    code, text = verify("right", *LAW, "--report", str(report))
+@pytest.mark.parametrize(("option", "pieces"), [("--report", 0), ("--report", 1), ("--json", 0)])
+def test_a_full_disk_is_one_line_and_keeps_what_was_written(verify, tmp_path, monkeypatch, option, pieces):
+    written, opened = tmp_path / "written", Path.open
+
+    def full(path, mode="r", *arguments, **named):
+        if (path, mode) != (written, "w"):
+            return opened(path, mode, *arguments, **named)
+        found = _Full(opened(path, "wb"), encoding="utf-8")
+        found.left = pieces
+        return found
+
+    monkeypatch.setattr(Path, "open", full)
+    code, text = verify("right", *LAW, option, str(written))
     assert code == 4
     assert "Traceback" not in text
-    assert len(report.read_text(encoding="utf-8").splitlines()) == lines
+    assert len(written.read_bytes().splitlines()) == pieces
