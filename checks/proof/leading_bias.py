@@ -56,6 +56,10 @@ ROUNDOFF = 1e-6
 """Part of an entry that may be due to the quadrature."""
 
 
+Values = Callable[[Polynomial, np.ndarray], float]
+"""(polynomial, z) -> its value."""
+
+
 class Axis(NamedTuple):
     """Polynomials of one coordinate of z, orthonormal under its law.
 
@@ -103,8 +107,9 @@ class LeadingTerm:
         n = len(self.expansion.variables)
         if target.size != 1 or not target.manifold.is_linear or n not in DEGREES or self.region.places != (0,):
             raise NotApplicable("z is no position with at most two auxiliary variables on a line")
-        axes = self._axes(target)
-        fields = self._fields(target, axes)
+        at = self._values(target)
+        axes = self._axes(target, at)
+        fields = self._fields(at, axes)
         coarse, fine = (self._bias(fields, axes, degrees, f) for degrees in DEGREES[n])
         return fine, abs(fine - coarse)
 
@@ -117,9 +122,8 @@ class LeadingTerm:
         )
         unit = np.eye(n, dtype=int)
         L: np.ndarray = np.sum([entry(fields.drift[i], unit[i]) for i in range(n)], axis=0)
-        for i, j in itertools.product(range(n), repeat=2):
-            if np.any(fields.covariance[i][j]):
-                L = L + entry(fields.covariance[i][j], unit[i] + unit[j]) / 2
+        for (i, j), field in fields.covariance.items():
+            L = L + entry(field, unit[i] + unit[j]) / (2 if i == j else 1)
         if np.abs(L[0]).max() > ROUNDOFF * np.abs(L).max():
             raise NotApplicable("the SDE of the code has another law")
         project = lambda field: _entries(field, [a.weights[:, None] * t[0] for a, t in zip(axes, tables, strict=True)])
@@ -128,12 +132,12 @@ class LeadingTerm:
         psi = np.linalg.lstsq(L[1:, 1:], right[1:], rcond=None)[0]
         return float(-project(fields.weight)[1:] @ psi)
 
-    def _axes(self, target: Target) -> list[Axis]:
+    def _axes(self, target: Target, at: Values) -> list[Axis]:
         """Rules and polynomials for the position and for each auxiliary variable, under the law of z."""
         n = len(self.expansion.variables)
         most = DEGREES[n][1]
-        axes = [_orthonormal(*_position(target, self.temperature, NODES[n]), most[0])]
-        at, origin = self._values(target), np.zeros(n)
+        axes = [_orthonormal(*_position(target, self.temperature, NODES[n], most[0] + SPARE), most[0])]
+        origin = np.zeros(n)
         for i, degree in enumerate(most[1:], 1):
             slope = self.region.density.slope[i]
             precision = at(slope.derivative(self.expansion.variables[i]), origin)
@@ -143,9 +147,9 @@ class LeadingTerm:
             axes.append(_orthonormal(points[:, 0] / precision**0.5 - at(slope, origin) / precision, weights, degree))
         return axes
 
-    def _fields(self, target: Target, axes: list[Axis]) -> "Fields":
+    def _fields(self, at: Values, axes: list[Axis]) -> "Fields":
         """Drift, covariance and c at all nodes. Raises NotApplicable where the law of z is no product of the axes."""
-        at, n = self._values(target), len(axes)
+        n = len(axes)
         drift, covariance = drift_and_covariance(self.expansion, self.region)
         nodes = np.array(list(itertools.product(*(axis.points for axis in axes))))
         shape = tuple(len(axis.points) for axis in axes)
@@ -158,9 +162,11 @@ class LeadingTerm:
                 linear = at(slope, origin) + own[i] * at(slope.derivative(self.expansion.variables[i]), origin)
                 if not np.isclose(at(slope, z), linear, atol=1e-9):
                     raise NotApplicable("an auxiliary variable has no Gaussian law of its own")
-        return Fields([over(p) for p in drift], [[over(p) for p in row] for row in covariance], over(self.weight))
+        upper = itertools.combinations_with_replacement(range(n), 2)
+        spreads = {(i, j): over(covariance[i][j]) for i, j in upper if covariance[i][j]}
+        return Fields([over(p) for p in drift], spreads, over(self.weight))
 
-    def _values(self, target: Target) -> Callable[[Polynomial, np.ndarray], float]:
+    def _values(self, target: Target) -> Values:
         """A function for the value of a polynomial in z and the derivatives of U on a target, at z."""
         ring, variables = self.expansion.ring, self.expansion.variables
         jets = _Jets(target, max((sum(g.orders) for g in ring.generators if isinstance(g, Jet)), default=0))
@@ -185,10 +191,10 @@ class LeadingTerm:
 
 
 class Fields(NamedTuple):
-    """Drift, covariance over h, and c at the nodes of a product of axes, each of the shape of the product."""
+    """Drift, the upper triangle of the covariance over h where it is not 0, and c, at all nodes."""
 
     drift: list[np.ndarray]
-    covariance: list[list[np.ndarray]]
+    covariance: dict[tuple[int, int], np.ndarray]
     weight: np.ndarray
 
 
@@ -244,10 +250,10 @@ def _prepared(subject: Subject) -> tuple[Any, ...]:
         raise NotApplicable(str(error)) from error
 
 
-def _position(target: Target, temperature: float, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+def _position(target: Target, temperature: float, nodes: int, of_hermite: int) -> tuple[np.ndarray, np.ndarray]:
     """Points and weights (m,) of a rule for the law of the position."""
     if target.gaussian is not None:
-        points, weights = gauss_hermite(1, max(map(max, (d for pair in DEGREES.values() for d in pair))) + SPARE)
+        points, weights = gauss_hermite(1, of_hermite)
         return target.gaussian.mean[0] + points[:, 0] * (temperature / target.gaussian.precision[0, 0]) ** 0.5, weights
     if target.interval is None:
         raise NotApplicable("no interval is known that holds the law")
