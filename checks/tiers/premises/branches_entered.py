@@ -6,6 +6,7 @@ what it is elsewhere.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -215,9 +216,9 @@ def _fitted(ends: Ends, base: np.ndarray, spread: np.ndarray, normals: int) -> M
 def _polynomial(ends: Ends, base: np.ndarray, scale: np.ndarray, degree: int) -> Map | None:
     """The polynomial of a degree in state and noise, in units of `scale`, through twice as many points as it needs."""
     size = len(scale)
-    powers = [c for n in range(degree + 1) for c in itertools.combinations_with_replacement(range(size), n)]
-    if len(powers) > MOST:
+    if math.comb(size + degree, degree) > MOST:
         return None
+    powers = [c for n in range(degree + 1) for c in itertools.combinations_with_replacement(range(size), n)]
     monomials = lambda v: np.stack([np.prod(v[:, list(p)], axis=1) for p in powers], axis=1)
     v = 2 * np.random.default_rng(0).random((2 * len(powers), size)) - 1
     apart = v * scale

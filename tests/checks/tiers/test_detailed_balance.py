@@ -74,6 +74,28 @@ def hamiltonian(kinetic=1.0):
     return local(step)
 
 
+def implicit(tolerance, kinetic=1.0):
+    """One step of the implicit midpoint rule, solved by an iteration that ends where it moves less than a tolerance."""
+
+    def step(key, x, h, estimator):
+        momentum_key, accept_key = jax.random.split(key)
+        r = jax.random.normal(momentum_key, x.shape)
+        slope = lambda q: estimator.estimate(key, (), q)[0].gradient
+        potential = lambda q: estimator.estimate(key, (), q)[0].potential
+
+        def turn(carry):
+            y, s, _, turns = carry
+            new_y, new_s = x + h * (r + s) / 2, r - h * slope((x + y) / 2)
+            return new_y, new_s, jnp.maximum(jnp.abs(new_y - y).max(), jnp.abs(new_s - s).max()), turns + 1
+
+        goes_on = lambda carry: (carry[2] > tolerance) & (carry[3] < 100)
+        y, s, *_ = jax.lax.while_loop(goes_on, turn, (x, r, jnp.asarray(jnp.inf), 0))
+        ratio = potential(x) - potential(y) + kinetic * 0.5 * (jnp.sum(r**2) - jnp.sum(s**2))
+        return jnp.where(jax.random.uniform(accept_key) < jnp.exp(jnp.minimum(ratio, 0.0)), y, x)
+
+    return local(step)
+
+
 def walk(accept, sizes=lambda x: 1.0, densities=lambda x, y, h: 0.0):
     """Random walk Metropolis that accepts by `accept(log u, fall of U + log q(y, x) - log q(x, y), x, y)`."""
 
@@ -186,6 +208,26 @@ def test_a_wrong_acceptance_fails_and_says_of_what_it_is_made(name):
     assert result.verdict == "fail", result.reason
     assert "log pi(x) k(x, y)" in result.reason
     assert words in result.measurements.get("diagnosis", {"text": ""})["text"]
+
+
+def test_what_an_iteration_leaves_at_its_tolerance_is_no_violation():
+    result = execute(CHECK, implicit(1e-6), "double-well", 7)
+    assert result.verdict == "pass", result.reason
+    assert 1e-9 < result.effect < 1e-5
+    assert "an iteration of the step" in result.allowance_source
+
+
+@pytest.mark.parametrize(("tolerance", "kinetic"), [(0.03, 1.0), (1e-6, 0.999), (1e-6, 0.0)])
+def test_an_iteration_that_ends_early_or_is_judged_by_another_energy_fails(tolerance, kinetic):
+    result = execute(CHECK, implicit(tolerance, kinetic), "double-well", 7)
+    assert result.verdict == "fail", result.reason
+
+
+def test_without_an_iteration_there_is_no_such_tolerance():
+    """A ratio of energies that is off by 1e-6 of them."""
+    result = execute(CHECK, langevin(energy=1 + 1e-6), "double-well", 7)
+    assert result.verdict == "fail", result.reason
+    assert result.effect < 1e-5
 
 
 def test_a_guard_in_the_acceptance_that_binds_far_out_fails():

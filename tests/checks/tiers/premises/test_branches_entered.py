@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sgmcmc_verification.checks.core.check import OutOfReach
-from sgmcmc_verification.checks.tiers.premises.branches_entered import branches_entered
+from sgmcmc_verification.checks.tiers.premises.branches_entered import _polynomial, branches_entered
 from sgmcmc_verification.checks.tracing.branches import branches
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
 from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal, potential
@@ -153,3 +153,8 @@ def test_a_branch_of_the_target_is_none_of_the_sampler():
     finding = decide(branches_entered, Plain(), "tiny-gaussian-data")
     assert finding.verdict == "pass"
     assert "0 branches" in finding.reason or "no branch" in finding.reason
+
+
+def test_a_state_of_many_numbers_is_held_to_no_polynomial_of_them():
+    """500 numbers have 3e9 monomials of degree 4: they are counted before they are made."""
+    assert _polynomial(lambda z, e: z, np.zeros(500), np.ones(500), 4) is None

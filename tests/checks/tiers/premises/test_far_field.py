@@ -11,7 +11,7 @@ import pytest
 from sgmcmc_verification.checks.core.accept_step import level_that_matters
 from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
 from sgmcmc_verification.checks.tiers.premises.far_field import far_field
-from sgmcmc_verification.samplers.types import Claims, Source, StationaryLaw
+from sgmcmc_verification.samplers.types import AdaptiveLaw, Claims, Source, StationaryLaw
 from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal, potential, subject
 
@@ -238,3 +238,26 @@ def test_an_exchange_of_energies_that_are_far_apart_is_no_bend_and_a_bound_of_it
     """Differences of energies beyond 37 are accepted by no number that is drawn."""
     finding = decide(far_field, Replicas(bound), "gaussian-anisotropic")
     assert finding.verdict == verdict, finding.reason
+
+
+class Histogram:
+    """SGLD whose drift is scaled by the slope of a learnt histogram of the energy: another bin, another slope."""
+
+    claims = Claims(Source("", "none"), AdaptiveLaw())
+    needs = frozenset({"gradient", "potential"})
+
+    def init(self, key, position, estimator):
+        return {"position": position, "weights": jnp.full(16, 1 / 16)}
+
+    def step(self, key, state, step_size, estimator):
+        x, w = state["position"], state["weights"]
+        at = jnp.clip(potential(estimator, x), 1, 15).astype(int)
+        scale = 1 + jnp.log(w[at] / w[at - 1])
+        x = x - step_size * scale * gradient(estimator, x) + jnp.sqrt(2 * step_size) * normal(key, x)
+        at = jnp.clip(potential(estimator, x), 1, 15).astype(int)
+        return {"position": x, "weights": w + 1e-3 * w[at] * (jnp.eye(16)[at] - w)}
+
+
+def test_a_histogram_of_energies_is_no_bend():
+    with pytest.raises(OutOfReach, match="weights of energies are adapted"):
+        decide(far_field, Histogram(), PLANE)
