@@ -67,7 +67,9 @@ def step_scale(case: Case, exact: ExactLaw | None, stages: CyclicalSchedule | No
     if step.size > case.target.size and not any(np.isfinite(v).any() for each in sizes for v in each.values()):
         raise OutOfReach("no step size gives a number at the states that were tried, which the sampler may never reach")
     for hs, values, settled in zip(ladders, sizes, (SETTLED, 0), strict=True):
-        effect, where = _changes(hs, {name: rows[0] for name, rows in values.items()}, settled)
+        points = [{name: rows[i] for name, rows in values.items()} for i in range(len(next(iter(values.values()))))]
+        # what crosses zero at some step size does so from one point; a floor and a switch are there from all
+        effect, where = min((_changes(hs, sizes, settled) for sizes in points), key=lambda change: change[0])
         worst = max(worst, effect)
         found = where or found
     return Finding(
@@ -147,9 +149,14 @@ def _switches(hs: np.ndarray, sizes: dict[str, np.ndarray]) -> tuple[float, list
 def _traced(step: JaxStep, ladders: list[np.ndarray]) -> list[dict[str, np.ndarray]]:
     """Norms (points, step sizes) of the response to the noise, and of the move without it, for ladders of step sizes.
 
+    Of each leaf of z, which may have a rate of its own: a running mean keeps its share of each step, however small h.
     By differentiation with respect to the noise, which costs no digits. One program serves all ladders.
     """
     step.require_known_draws()
+    leaves = jax.tree_util.tree_flatten_with_path(step.template.unravel(step.template.flat))[0]
+    parts = np.cumsum([np.size(leaf) for _, leaf in leaves])[:-1]
+    names = [f" of {jax.tree_util.keystr(path)}" if len(leaves) > 1 else "" for path, _ in leaves]
+    norms = lambda v: jnp.stack([jnp.linalg.norm(part) for part in jnp.split(v, parts)])
     points = placed(generic_points(step, POINTS))
     places, noise = np.arange(step.noise_size), quiet(step)
     # the response is one to another direction: what depends on the direction of all draws alone has none along them
@@ -158,7 +165,7 @@ def _traced(step: JaxStep, ladders: list[np.ndarray]) -> list[dict[str, np.ndarr
     def at(z: jax.Array, h: jax.Array, uniforms: jax.Array, shock: jax.Array) -> tuple[jax.Array, jax.Array]:
         move = lambda e: step.program(noise(e)._replace(uniform=uniforms), z, h)[0]
         _, response = jax.jvp(move, (normals,), (pushes,))
-        return jnp.linalg.norm(response), jnp.linalg.norm((move(shock) + move(-shock)) / 2 - z)
+        return norms(response), norms((move(shock) + move(-shock)) / 2 - z)
 
     over = jax.jit(jax.vmap(jax.vmap(at, (None, 0, None, None)), (0, None, None, None)))
     hs, accept, none = placed(np.concatenate(ladders)), noise(normals).uniform, placed(np.zeros(len(places)))
@@ -171,7 +178,10 @@ def _traced(step: JaxStep, ladders: list[np.ndarray]) -> list[dict[str, np.ndarr
         every = over(points, hs, accept, normals)
     ends = np.cumsum([len(hs) for hs in ladders])[:-1]
     response, drift = (np.split(np.asarray(values), ends, axis=1) for values in every)
-    return [{"the noise": r, "the drift": d} for r, d in zip(response, drift, strict=True)]
+    return [
+        {f"{kind}{name}": values[..., i] for kind, values in both for i, name in enumerate(names)}
+        for both in ((("the noise", r), ("the drift", d)) for r, d in zip(response, drift, strict=True))
+    ]
 
 
 def _measured(step: HostStep, hs: np.ndarray) -> dict[str, np.ndarray]:

@@ -82,7 +82,29 @@ class OnAShell:
         return x - self.drift(step_size) * gradient(estimator, x) + far * way
 
 
+class RunningMean:
+    """SGLD scaled by a running mean of squared gradients, each step a share of it however small h is; noise floored.
+
+    The mean is the larger of the two at small step sizes, so that a norm of both goes like h there and like 1 below.
+    """
+
+    def __init__(self, least=0.0, share=lambda h: 1e-9):
+        self.least, self.share = least, share
+
+    def init(self, key, position, estimator):
+        return Kept(position, jnp.square(gradient(estimator, position)))
+
+    def step(self, key, state, step_size, estimator):
+        x, mean = state
+        g = gradient(estimator, x, key)
+        scale = 1 / (1 + jnp.sqrt(mean))
+        x = x - step_size * scale * g + jnp.sqrt(scale * jnp.maximum(2 * step_size, self.least)) * normal(key, x)
+        return Kept(x, mean + self.share(step_size) * (g**2 - mean))
+
+
 BROKEN = {
+    "a floor in the noise, beside a running mean": RunningMean(1e-6),
+    "a running mean whose share changes": RunningMean(share=lambda h: jnp.maximum(h, 1e-6)),
     "a floor in the variance": Rescaled(lambda h: h, lambda h: jnp.sqrt(jnp.maximum(2 * h, 1e-6))),
     "a constant added to the variance": Rescaled(lambda h: h, lambda h: jnp.sqrt(2 * h + 1e-6)),
     "a least step size": Rescaled(lambda h: jnp.maximum(h, 1e-5)),
@@ -101,6 +123,7 @@ SWITCHED = {
     "no drift above a step size": Euler(lambda g, h: jnp.where(h > 0.02, 0.0, 1.0) * g),
 }
 ONE_POWER = {
+    "a running mean": RunningMean(),
     "Euler": Euler(),
     "a momentum": Underdamped(),
     "MALA": MALA(),
