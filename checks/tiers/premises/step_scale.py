@@ -22,7 +22,9 @@ SETTLED = 3
 FINE = 10.0 ** (2 + np.arange(34) / 32)
 """h0 over step sizes of the decade before, the first below those that other statements look at. Two powers that differ
 by 1 may still be of a size there: the norm of such sums changes its power by at most ln 10 / 64 = 0.036 from one of
-these step sizes to the next (twice the largest variance of an exponent, 1/4, times ln 10 / 32), a switch by more."""
+these step sizes to the next (twice the largest variance of an exponent, 1/4, times ln 10 / 32), a switch by more. A
+difference of powers changes it by any amount near its root, but by nearly as much `ASIDE` step sizes on."""
+ASIDE = 3
 
 SWITCH = 1.5
 """Power of h by which a jump stands out between its neighbours, `GRID` of them a decade: a factor of 1.06 or more."""
@@ -101,6 +103,7 @@ def _changes(hs: np.ndarray, sizes: dict[str, np.ndarray], settled: int) -> tupl
             continue
         # between neighbouring decades the exponent of a power law changes by what the next power of h adds, or less
         change = np.abs(np.diff(powers))[settled:]
+        change = change if settled else _stands_out(change)
         k = int(np.argmax(change))
         worst = max(worst, float(change[k]))
         if change[k] > 0.05:
@@ -110,6 +113,12 @@ def _changes(hs: np.ndarray, sizes: dict[str, np.ndarray], settled: int) -> tupl
                 f"h^{powers[settled + k + 1]:.3f} below"
             )
     return worst, found
+
+
+def _stands_out(change: np.ndarray) -> np.ndarray:
+    """Changes of a power less those `ASIDE` places away, on the side where they are less."""
+    beside = np.pad(change, ASIDE, constant_values=np.inf)
+    return change - np.minimum(beside[: len(change)], beside[2 * ASIDE :])
 
 
 def _larger(case: Case) -> np.ndarray:

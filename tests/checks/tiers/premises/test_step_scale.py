@@ -70,6 +70,14 @@ class Barker:
         return x + jnp.where(forward, move, -move)
 
 
+class Compensated:
+    """SGLD whose injected noise lacks what gradients add, as a method for noise that depends on x has it."""
+
+    def step(self, key, x, step_size, estimator):
+        rest = jnp.maximum(2 * step_size - 2e4 * (1 + x**2) * step_size**2, 0.0)
+        return x - step_size * gradient(estimator, x) + jnp.sqrt(rest) * normal(key, x)
+
+
 class OnAShell:
     """SGLD with noise of a fixed length in a uniform direction, which has none where all its draws are 0."""
 
@@ -137,6 +145,7 @@ ONE_POWER = {
         lambda h: h, lambda h: jnp.sqrt(jnp.where(h < 1e-2, 2 * h - 2 * h**2 + 4 * h**3 / 3, -jnp.expm1(-2 * h)))
     ),
     "a whole number of inner steps": InnerSteps(),
+    "noise less that of gradients, which is more than all of it at the usual step size": Compensated(),
     "coins, of Barker's proposal": Barker(),
     "a host sampler": HostWalk(0.0),
     "a direction": OnAShell(),
