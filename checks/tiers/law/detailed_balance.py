@@ -25,6 +25,7 @@ from sgmcmc_verification.checks.programs.operations import operation_names
 from sgmcmc_verification.checks.tiers.law.many_pairs import elsewhere, unbalanced
 from sgmcmc_verification.checks.tracing.acceptance import accepted_share, decided
 from sgmcmc_verification.checks.tracing.kinds import accept_or_reject
+from sgmcmc_verification.checks.tracing.noise_tape import Program
 from sgmcmc_verification.checks.tracing.probe import ends_of
 from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
 from sgmcmc_verification.samplers.interface.claims import ExactLaw
@@ -315,8 +316,9 @@ def _allowed(step: JaxStep, scale: float, gap: float) -> tuple[Tolerance, float]
 
     A loop that ends where what it has computed says so leaves what it was told to.
     """
-    tolerance = _tolerance(scale)
-    if tolerance.value < gap <= SOLVED and "while" in operation_names(step.program.jaxpr.jaxpr):
+    tolerance, program = _tolerance(scale), step.program
+    solves = isinstance(program, Program) and "while" in operation_names(program.jaxpr.jaxpr)
+    if solves and tolerance.value < gap <= SOLVED:
         return Tolerance(SOLVED, "an iteration of the step that ends at a tolerance"), 4 * SOLVED
     return tolerance, 1e-6
 
