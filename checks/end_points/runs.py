@@ -19,12 +19,14 @@ from sgmcmc_verification.checks.end_points.bounded_loops import bounded_sampler
 from sgmcmc_verification.checks.end_points.budget import require_budget
 from sgmcmc_verification.checks.end_points.functions import Auxiliary, Functions
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
+from sgmcmc_verification.checks.tracing.live_leaves import leaves_that_stay
 from sgmcmc_verification.checks.tracing.step_map import host_ravel, host_unravel
 from sgmcmc_verification.samplers.interface.aliases import Estimator, State
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ExactLaw
 from sgmcmc_verification.samplers.interface.opened_state import with_objects
 from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.samplers.interface.whole_state import traced_step
 from sgmcmc_verification.targets.target import Target
 
 FACTORS = 2.0 ** np.arange(7)
@@ -126,17 +128,36 @@ class Runs:
         self, seeds: jax.Array, starts: jax.Array, h: Any, steps: Any, discard: Any, wider: Any
     ) -> tuple[jax.Array, jax.Array]:
         keys = jax.random.split(jax.random.fold_in(jax.random.key(seeds[0]), seeds[1]), len(starts))
-        return jax.vmap(self._one, (0, 0, None, None, None, None))(keys, starts, h, steps, discard, wider)
+        first, rest = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
+        states = jax.vmap(self._start)(first, starts)
+        if self.auxiliary is None:
+            states = self._with_constants_of_others(states, h)
+        return jax.vmap(self._one, (0, 0, None, None, None, None))(rest, states, h, steps, discard, wider)
+
+    def _start(self, key: jax.Array, start: jax.Array) -> Any:
+        flat, unravel = ravel_pytree(self._example)
+        return jax.tree.map(jnp.asarray, self._begin(key, unravel(start.astype(flat.dtype)), self.estimator))
+
+    def _with_constants_of_others(self, states: Any, h: Any) -> Any:
+        """States of many runs, each with what another one keeps as it is from its start on.
+
+        A kernel may be made by its start, as an anchor or a preconditioner is: it keeps its law for each of them, but
+        not at once from a draw that it was made from. Made from another run's it does.
+        """
+        leaves, structure = jax.tree.flatten(states)
+        if len(leaves) == len(jax.tree.leaves(self.target.example)):
+            return states
+        one = jax.tree.map(lambda leaf: leaf[0], states)
+        kept = leaves_that_stay(traced_step(self._running, one, self.estimator, h))
+        others = [jnp.roll(leaf, 1, axis=0) if stays else leaf for leaf, stays in zip(leaves, kept, strict=True)]
+        return jax.tree.unflatten(structure, others)
 
     def _one(
-        self, key: jax.Array, start: jax.Array, h: Any, steps: Any, discard: Any, wider: Any
+        self, rest: jax.Array, state: Any, h: Any, steps: Any, discard: Any, wider: Any
     ) -> tuple[jax.Array, jax.Array]:
         sampler, estimator = self._running, self.estimator
-        first, rest = jax.random.split(key)
-        flat, unravel = ravel_pytree(self._example)
         dtype = ravel_pytree(self.target.example)[0].dtype
-        of = lambda tree: ravel_pytree(tree)[0].astype(start.dtype)
-        state = self._begin(first, unravel(start.astype(flat.dtype)), estimator)
+        of = lambda tree: ravel_pytree(tree)[0].astype(float)
 
         def advance(i: jax.Array, carry: tuple[Any, jax.Array, jax.Array]) -> tuple[Any, jax.Array, jax.Array]:
             state, total, still = carry
@@ -150,7 +171,6 @@ class Runs:
             values = jax.lax.cond(seen, self.functions.values, lambda x: none, of(self._read(after)))
             return after, total + values, still + jnp.all(of(sampler.position(after)) == of(sampler.position(state)))
 
-        state = jax.tree.map(jnp.asarray, state)
         none, every = jnp.zeros(len(self.functions.names)), interval(steps, discard)
         _, total, still = jax.lax.fori_loop(0, steps, advance, (state, none, jnp.zeros(())))
         return total / -((discard - steps) // every), still / steps

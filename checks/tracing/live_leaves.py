@@ -8,8 +8,10 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.extend import core
 from jax.interpreters import partial_eval
 
+from sgmcmc_verification.checks.programs.operations import CALLS, called
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.whole_state import is_key, made_from, traced_step
 
@@ -56,6 +58,26 @@ def autonomous_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: flo
         if np.array_equal(fewer, alone):
             return alone.tolist()
         alone = fewer
+
+
+def leaves_that_stay(step: Any) -> list[bool]:
+    """For each leaf of a state whether a step, a program of a key and the leaves, returns it as it is."""
+    passed = _passed(step)
+    return [passed[i] == i + 1 for i in range(len(step.outvars))]
+
+
+def _passed(program: Any) -> list[int | None]:
+    """For each output of a program the number of the input that it is, None if it is computed."""
+    places = {v: i for i, v in enumerate(program.invars)}
+    for equation in program.eqns:
+        inner = called(equation.params) if equation.primitive.name in CALLS else None
+        if inner is None:
+            continue
+        for out, number in zip(equation.outvars, _passed(inner[0]), strict=True):
+            source = None if number is None else equation.invars[number]
+            if isinstance(source, core.Var) and source in places:
+                places[out] = places[source]
+    return [places.get(v) if isinstance(v, core.Var) else None for v in program.outvars]
 
 
 def leaves_at_rest(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> list[bool]:

@@ -342,15 +342,25 @@ class HostStep:
         Raises:
             Unintercepted: if the step, which runs with a generator of NumPy, does not with one that stands in for it:
                 it passes it on to a library, or takes for a whole number what is the node of a rule.
+            OutOfReach: if it runs with neither from z, as a velocity of 0 has no direction.
         """
-        try:
+
+        def step(generator: Any) -> Any:
             state = self.sampler.pack(generator, self.template.unravel(np.asarray(z)), self.estimator)
-            state = self.sampler.step(generator, state, float(h), self.estimator)
+            return self.sampler.step(generator, state, float(h), self.estimator)
+
+        try:
+            state = step(generator)
         except Unintercepted:
             raise
         except Exception as error:
             if isinstance(generator, np.random.Generator):
                 raise
+            try:
+                step(np.random.default_rng(0))
+            except Exception as own:
+                at = np.round(np.asarray(z), 3).tolist()
+                raise OutOfReach(f"the step stops at z = {at}: {one_line(own)}{place(own)}") from own
             raise Unintercepted(f"the step asks for a generator of NumPy ({one_line(error)}{place(error)})") from error
         return host_ravel(self.sampler.unpack(state)), host_ravel(self.sampler.position(state))
 

@@ -300,8 +300,8 @@ def rescaling_dynamics(target: Target, time: float, temperature: float = 1.0) ->
 
     def D(z: jax.Array) -> jax.Array:
         r = z[n:]
-        across = T / (2 * time) * jnp.outer(r, r) / (r @ r)
-        return jnp.zeros((2 * n, 2 * n), z.dtype).at[n:, n:].set(across)
+        along = jnp.ones((1, 1)) if n == 1 else jnp.outer(r, r) / (r @ r)  # on a line it is 1 at r = 0 too
+        return jnp.zeros((2 * n, 2 * n), z.dtype).at[n:, n:].set(T / (2 * time) * along)
 
     return Dynamics(flow.H, D, flow.Q, flow.names, n)
 

@@ -48,6 +48,8 @@ REFUSED = "is refused where double precision is switched on"
 """Of positions in single precision: constants of a program are doubles then, and branches may differ in their types."""
 MOST_VALUES = 3
 """Sizes of draws that vectors of a few coordinates may have in common by chance."""
+DIFFERENT = 1e-2
+"""Relative difference of moves that were not made by the same draws: of their lengths, or across their line."""
 MOST_ESTIMATES = 8
 """Estimates of a step that are looked at one by one."""
 KEYS = 4
@@ -454,7 +456,7 @@ def chains_and_leaves_independent(case: Case, seed: int) -> Finding:
     if not any(np.any(r) for r in rows) and not k.rejecting:
         raise Inconclusive("no noise was seen in two steps at a tiny step size")
     # too short a vector can be parallel by chance, and what follows from one draw (weights that are learned) always is
-    if len(rows[0]) > 3 and case.target.size > 1:
+    if len(rows[0]) > 3 and case.target.size > 1 and not _along_a_line(rows):
         found += [
             f"steps under keys {2 * i} and {2 * j} get identical draws"
             for i in range(pairs)
@@ -463,6 +465,13 @@ def chains_and_leaves_independent(case: Case, seed: int) -> Finding:
         ]
     fine = f"{compared} pairs of leaves and {pairs * (pairs - 1) // 2} pairs of keys get different draws"
     return _count(case, found, fine, pairs_of_leaves=compared)
+
+
+def _along_a_line(rows: list[np.ndarray]) -> bool:
+    """True if all moves lie on one line and differ in length: one number a step moves z along one direction."""
+    values = np.linalg.svd(np.stack(rows), compute_uv=False)
+    lengths = np.array([np.linalg.norm(row) for row in rows if np.any(row)])
+    return bool(values[1] <= DIFFERENT * values[0] and np.ptp(lengths) > DIFFERENT * lengths.max())
 
 
 def _parallel(a: np.ndarray, b: np.ndarray) -> bool:

@@ -154,6 +154,37 @@ def test_noise_of_few_values_is_equal_by_chance(seed):
         assert found.verdict == "pass", found.reason
 
 
+def along_the_gradient(draw):
+    """A step whose noise is one number times a direction of the state, as thermostats that scale velocities have it."""
+
+    def step(key, x, h, estimator):
+        g = estimator.estimate(key, (), x)[0].gradient
+        length = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(g)))
+        e = jnp.sqrt(2 * h) * draw(key) / length
+        return jax.tree.map(lambda x, g: x - h * g + e * g, x, g)
+
+    return simple_sampler(step)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("target", ["gaussian-pytree", "gaussian-50d"])
+def test_one_number_along_a_direction_of_the_state_is_a_draw_of_its_own(target, seed):
+    found = verdict("chains_and_leaves_independent", along_the_gradient(jax.random.normal), seed, target)
+    assert found.verdict == "pass", found.reason
+
+
+@simple_sampler
+def of_three_seeds(key, x, h, estimator):
+    """SGLD whose key is one of three."""
+    g = estimator.estimate(key, (), x)[0].gradient
+    seed = jax.random.key(jax.random.key_data(key)[-1] % 3)
+    return x - h * g + jnp.sqrt(2 * h) * jax.random.normal(seed, x.shape, x.dtype)
+
+
+def test_the_draws_of_a_few_seeds_are_the_same_draws():
+    assert verdict("chains_and_leaves_independent", of_three_seeds, 0, "gaussian-50d").verdict == "fail"
+
+
 @simple_sampler
 def shared_with_the_noise(key, x, h, estimator):
     a, b = jax.random.split(key)

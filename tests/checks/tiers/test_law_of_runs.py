@@ -16,6 +16,7 @@ from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.end_points.functions import functions_of
 from sgmcmc_verification.checks.end_points.runs import FACTORS, Runs, known_share, step_size_of
 from sgmcmc_verification.checks.tiers.invariance import law_of_runs
+from sgmcmc_verification.checks.tracing.live_leaves import leaves_that_stay
 from sgmcmc_verification.samplers.interface.claims import AdaptiveLaw, Claims, ExactLaw, Source, StationaryLaw
 from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import Euler, Kept, Langevin, decide, gradient, normal, potential, subject
@@ -403,3 +404,70 @@ def test_a_gap_that_becomes_smaller_as_steps_are_left_out_is_no_violation(monkey
     else:
         assert judged().verdict == verdict
     assert not left
+
+
+class Screened:
+    """Delayed acceptance (Christen and Fox, 2005): a quadratic about the start of the run screens a random walk.
+
+    `second(fall, cheap)` is the logarithm of the second ratio, fall of U and of the surrogate; `tether` the weight of
+    the distance from the start in the law.
+    """
+
+    claims = EXACT
+
+    def __init__(self, second=lambda fall, cheap: fall - cheap, tether=0.0):
+        self.second, self.tether = second, tether
+
+    def init(self, key, position, estimator):
+        anchor = {"at": position, "slope": gradient(estimator, position)}
+        return {"position": position, "energy": potential(estimator, position), "anchor": anchor}
+
+    def step(self, key, state, step_size, estimator):
+        move, screen, final = jax.random.split(key, 3)
+        x, anchor = state["position"], state["anchor"]
+        y = x + jnp.sqrt(2 * step_size) * normal(move, x)
+        away = lambda q: jnp.sum((q - anchor["at"]) ** 2)
+        surrogate = lambda q: jnp.sum(anchor["slope"] * (q - anchor["at"])) + away(q) / 8
+        cheap, energy = surrogate(x) - surrogate(y), potential(estimator, y)
+        fall = state["energy"] - energy + self.tether * (away(x) - away(y))
+        taken = jnp.log(jax.random.uniform(screen)) < cheap
+        taken &= jnp.log(jax.random.uniform(final)) < self.second(fall, cheap)
+        return {**state, "position": jnp.where(taken, y, x), "energy": jnp.where(taken, energy, state["energy"])}
+
+
+class ScreenedByOneProgram(Screened):
+    """The same, its step compiled by itself."""
+
+    def step(self, key, state, step_size, estimator):
+        return jax.jit(super().step, static_argnums=3)(key, state, step_size, estimator)
+
+
+@pytest.mark.parametrize("sampler", [Screened(), ScreenedByOneProgram()])
+def test_a_kernel_that_its_start_makes_passes(sampler):
+    """It keeps its law for each anchor, and not at once from the draw that the anchor was made from."""
+    finding = decide(law_of_runs, sampler, "gaussian-50d")
+    assert finding.verdict == "pass", finding.reason
+
+
+STARTED_WRONGLY = {
+    "the surrogate twice": (Screened(second=lambda fall, cheap: fall), "gaussian-50d"),
+    "the surrogate alone": (Screened(second=lambda fall, cheap: 0 * fall), "gaussian-50d"),
+    "a pull to the start": (Screened(tether=0.25), PLANE),
+}
+
+
+@pytest.mark.parametrize("name", STARTED_WRONGLY)
+def test_a_kernel_that_its_start_makes_wrongly_fails(name):
+    finding = decide(law_of_runs, *STARTED_WRONGLY[name])
+    assert finding.verdict == "fail", finding.reason
+
+
+def test_leaves_that_stay_are_those_that_are_returned_as_they_are():
+    inner = jax.jit(lambda a, b, c, d: (b, a, c, d + 1))
+
+    def step(key, a, b, c, d, e):
+        a, b, c, d = inner(a, b, c, d)
+        return a, b, c, d, jnp.where(a > 0, e, e)
+
+    jaxpr = jax.make_jaxpr(step)(0.0, 1.0, 2.0, 3.0, 4.0, 5.0).jaxpr
+    assert leaves_that_stay(jaxpr) == [False, False, True, False, False]
