@@ -36,6 +36,7 @@ from sgmcmc_verification.checks.proof.ring import Polynomial
 from sgmcmc_verification.checks.proof.settings import LINE
 from sgmcmc_verification.checks.proof.statements.orders import drift_and_covariance, invariant_coefficients
 from sgmcmc_verification.checks.proof.zero import is_zero
+from sgmcmc_verification.checks.tracing.step_map import step_map
 from sgmcmc_verification.samplers.interface.claims import StationaryLaw
 from sgmcmc_verification.targets.target import Target
 
@@ -52,6 +53,8 @@ NODES = {1: 160, 2: 100, 3: 60}
 """Coordinates of z -> nodes of Gauss and Legendre for the position, on the interval of a target."""
 SPARE = 8
 """Nodes of Gauss and Hermite for an axis beyond the degree: c psi and L phi are of higher degree than phi."""
+SMALL, SAME = 1e-3, 1e-3
+"""Part of the usual step size at which steps are compared with their limits, and the relative difference left there."""
 ROUNDOFF = 1e-6
 """Part of an entry that may be due to the quadrature."""
 
@@ -86,6 +89,7 @@ class LeadingTerm:
         weight: c_(q + 1), of z and the derivatives of U.
         expansion, region: of the step.
         temperature: of the law.
+        subject: whose step it is.
     """
 
     order: Fraction
@@ -93,6 +97,7 @@ class LeadingTerm:
     expansion: Expansion
     region: Region
     temperature: float
+    subject: Subject
 
     def bias(self, target: Target, f: Callable[[np.ndarray], np.ndarray]) -> tuple[float, float]:
         """Bias of E f(x) over h^order on a target of one coordinate, with an estimate of its error.
@@ -102,12 +107,14 @@ class LeadingTerm:
             f: of positions (n,).
 
         Raises:
-            NotApplicable: for another target, and for steps whose auxiliary variables have no Gaussian law.
+            NotApplicable: for another target, for steps whose auxiliary variables have no Gaussian law, and for
+                samplers that are another one on the target: a scale of theirs may be made from its curvature.
         """
         n = len(self.expansion.variables)
         if target.size != 1 or not target.manifold.is_linear or n not in DEGREES or self.region.places != (0,):
             raise NotApplicable("z is no position with at most two auxiliary variables on a line")
         at = self._values(target)
+        self._require_the_same_step(target, at)
         axes = self._axes(target, at)
         fields = self._fields(at, axes)
         coarse, fine = (self._bias(fields, axes, degrees, f) for degrees in DEGREES[n])
@@ -131,6 +138,23 @@ class LeadingTerm:
         right = project(np.broadcast_to(values.reshape(-1, *[1] * (n - 1)), fields.weight.shape))
         psi = np.linalg.lstsq(L[1:, 1:], right[1:], rcond=None)[0]
         return float(-project(fields.weight)[1:] @ psi)
+
+    def _require_the_same_step(self, target: Target, at: Values) -> None:
+        """Raise NotApplicable unless drift and covariance of a step on the target are those of the expansion."""
+        step, h = step_map(self.subject, target), SMALL * self.subject.step_size(target)
+        base = np.asarray(step.template.flat, float)
+        z = base + np.linspace(-0.4, 0.5, 3)[:, None] * np.cos(np.arange(len(base)))
+        drift, covariance = drift_and_covariance(self.expansion, self.region)
+        if step.size != len(drift):
+            raise NotApplicable("z is another one on this target")
+        whole, half = step.moments(z, h), step.moments(z, h / 2)
+        limit = lambda name: (4 * getattr(half, name) - getattr(whole, name)) / h
+        value = lambda p, point: at(p, point) if p else 0.0
+        expected = [[value(p, point) for p in drift] for point in z]
+        spreads = [[[value(p, point) for p in row] for row in covariance] for point in z]
+        for found, told in ((limit("increment"), expected), (limit("square"), spreads)):
+            if not np.allclose(found, told, rtol=SAME, atol=SAME * np.abs(told).max(initial=1.0)):
+                raise NotApplicable("the sampler is another one on this target")
 
     def _axes(self, target: Target, at: Values) -> list[Axis]:
         """Rules and polynomials for the position and for each auxiliary variable, under the law of z."""
@@ -238,7 +262,7 @@ def leading_term(subject: Subject) -> LeadingTerm:
         region = expansion.regions[0]
         for k, c in enumerate(invariant_coefficients(expansion, region), 1):
             if not is_zero(c):
-                return LeadingTerm(Fraction(k, 2) - 1, c, expansion, region, claims.temperature)
+                return LeadingTerm(Fraction(k, 2) - 1, c, expansion, region, claims.temperature, subject)
     raise NotApplicable(f"no bias up to h^{Fraction(first + MORE, 2) - 1}")
 
 

@@ -58,6 +58,8 @@ QUARTIC = "anharmonic"
 REFERENCES = {**WITH_CLOSED_FORMS, 3: "sgnht-splitting"}
 """Variables to a coordinate, rounded up -> the reference sampler; the third one is a thermostat."""
 ERROR = 0.01
+DIGITS = 0.1
+"""Relative error of a leading term that is shown."""
 """Relative error of the variance at which the reference is compared with."""
 LARGEST = 10.0
 """Variance, in units of the target's, above which a step size counts as unstable."""
@@ -152,9 +154,10 @@ def leading_error(found: LeadingTerm | None, target: Target, h: float, mean: flo
     if found is None:
         return None
     try:
-        return found.bias(target, lambda x: (x - mean) ** 2)[0] / variance * h ** float(found.order)
-    except NotApplicable:
+        value, gap = found.bias(target, lambda x: (x - mean) ** 2)
+    except (NotApplicable, Inconclusive):
         return None
+    return value / variance * h ** float(found.order) if gap <= DIGITS * abs(value) + ROUNDOFF else None
 
 
 def term_of(subject: Subject) -> LeadingTerm | None:
@@ -259,10 +262,16 @@ def run(path: Path, names: Sequence[str]) -> None:
     complete(path, {name: name for name in names}, lambda line: line["sampler"], decide, "sampler")
 
 
+def percent(value: float | None) -> str:
+    """A relative error; None, and what is far beyond the variance of the target, is unstable."""
+    if value is None or abs(value) > LARGEST:
+        return "unstable"
+    return "0%" if abs(value) < ROUNDOFF else f"{100 * value:.2g}%"
+
+
 def page(lines: Sequence[dict[str, Any]]) -> str:
     """The Markdown page of a file of results."""
     measured = [line for line in lines if "reason" not in line]
-    percent = lambda value: "unstable" if value is None else "0%" if abs(value) < ROUNDOFF else f"{100 * value:.2g}%"
     number = lambda value: "none" if value is None else f"{value:.3g}"
     spectrum = lambda line, name: percent(line[name]) if name in line else "–"
     quartic = lambda line, name: "–" if line.get(name) is None else percent(line[name])
@@ -274,7 +283,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
             number(line["step_size"]),
             percent(line["error"]),
             "–" if line["leading"] is None else percent(line["leading"]),
-            quartic(line, "quartic_error"),
+            quartic(line, "quartic_error") + (", runs" if line.get("quartic_exact") is False else ""),
             quartic(line, "quartic_leading"),
             spectrum(line, "spectrum_error"),
             "–" if line.get("spectrum_reference_error") is None else percent(line["spectrum_reference_error"]),

@@ -25,7 +25,7 @@ from sgmcmc_verification.targets.euclidean.gaussian import gaussian
 from sgmcmc_verification.targets.registry import target
 
 CLOSED = (
-    *("sgld", "sgld-compensated", "psgld-frozen", "saga-ld", "sgld-cv"),
+    *("sgld", "sgld-compensated", "psgld-frozen"),
     *("sghmc", "sghmc-explicit", "sghmc-symmetric", "sggmc", "baoab", "aboba", "obabo", "oabao", "ubu", "bub"),
 )
 """Rows that claim the closed form of their law on U = k x^2 / 2."""
@@ -37,6 +37,14 @@ def of_variance(found, curvature):
     """The relative error of the variance on U = k x^2 / 2 over h^q, and the error of its projection."""
     value, error = found.bias(gaussian([0.0], [[1 / curvature]], "a line"), lambda x: x**2)
     return value * curvature / found.temperature, error
+
+
+@pytest.mark.parametrize("name", ["saga-ld", "sgld-cv"])
+def test_methods_for_sums_over_data_have_the_leading_term_of_sgld_at_the_exact_gradient(name):
+    """They are not made for a line without data: the polynomials are compared."""
+    assert str(leading_term(Subject(sampler_row(name))).weight) == str(
+        leading_term(Subject(sampler_row("sgld"))).weight
+    )
 
 
 @pytest.mark.parametrize("name", CLOSED)
@@ -188,3 +196,10 @@ def test_an_auxiliary_variable_that_is_not_normal_has_an_order_and_no_bias():
     assert found.order == 1
     with pytest.raises(NotApplicable, match="Gaussian law"):
         of_variance(found, 1.0)
+
+
+def test_a_sampler_that_is_another_one_on_the_target_has_no_bias_there():
+    """`psgld-gamma` makes a constant of its preconditioner from the curvature of its target, 1 in a proof."""
+    found, square = leading_term(Subject(sampler_row("psgld-gamma"))), lambda x: x**2
+    with pytest.raises(NotApplicable, match="another one on this target"):
+        found.bias(target("anharmonic"), square)
