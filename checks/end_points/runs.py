@@ -19,7 +19,7 @@ from sgmcmc_verification.checks.end_points.bounded_loops import bounded_sampler
 from sgmcmc_verification.checks.end_points.budget import require_budget
 from sgmcmc_verification.checks.end_points.functions import Auxiliary, Functions
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
-from sgmcmc_verification.checks.tracing.live_leaves import leaves_that_stay
+from sgmcmc_verification.checks.tracing.live_leaves import leaves_by_themselves
 from sgmcmc_verification.checks.tracing.step_map import host_ravel, host_unravel
 from sgmcmc_verification.samplers.interface.aliases import Estimator, State
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -139,7 +139,7 @@ class Runs:
         return jax.tree.map(jnp.asarray, self._begin(key, unravel(start.astype(flat.dtype)), self.estimator))
 
     def _with_constants_of_others(self, states: Any, h: Any) -> Any:
-        """States of many runs, each with what another one keeps as it is from its start on.
+        """States of many runs, each with what moves by itself, or stays, from the start of another one.
 
         A kernel may be made by its start, as an anchor or a preconditioner is: it keeps its law for each of them, but
         not at once from a draw that it was made from. Made from another run's it does.
@@ -148,8 +148,8 @@ class Runs:
         if len(leaves) == len(jax.tree.leaves(self.target.example)):
             return states
         one = jax.tree.map(lambda leaf: leaf[0], states)
-        kept = leaves_that_stay(traced_step(self._running, one, self.estimator, h))
-        others = [jnp.roll(leaf, 1, axis=0) if stays else leaf for leaf, stays in zip(leaves, kept, strict=True)]
+        kept = leaves_by_themselves(traced_step(self._running, one, self.estimator, h))
+        others = [jnp.roll(leaf, 1, axis=0) if alone else leaf for leaf, alone in zip(leaves, kept, strict=True)]
         return jax.tree.unflatten(structure, others)
 
     def _one(

@@ -131,6 +131,8 @@ class LeadingTerm:
         L: np.ndarray = np.sum([entry(fields.drift[i], unit[i]) for i in range(n)], axis=0)
         for (i, j), field in fields.covariance.items():
             L = L + entry(field, unit[i] + unit[j]) / (2 if i == j else 1)
+        if not L.any():
+            raise NotApplicable("the step has no generator at the order of h: it moves by h, or by h^2, in its time")
         if np.abs(L[0]).max() > ROUNDOFF * np.abs(L).max():
             raise NotApplicable("the SDE of the code has another law")
         project = lambda field: _entries(field, [a.weights[:, None] * t[0] for a, t in zip(axes, tables, strict=True)])

@@ -8,10 +8,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend import core
 from jax.interpreters import partial_eval
 
-from sgmcmc_verification.checks.programs.operations import CALLS, called
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.whole_state import is_key, made_from, traced_step
 
@@ -60,24 +58,14 @@ def autonomous_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: flo
         alone = fewer
 
 
-def leaves_that_stay(step: Any) -> list[bool]:
-    """For each leaf of a state whether a step, a program of a key and the leaves, returns it as it is."""
-    passed = _passed(step)
-    return [passed[i] == i + 1 for i in range(len(step.outvars))]
+def leaves_by_themselves(step: Any) -> list[bool]:
+    """For each leaf of a state whether its next value depends on it alone, or on nothing.
 
-
-def _passed(program: Any) -> list[int | None]:
-    """For each output of a program the number of the input that it is, None if it is computed."""
-    places = {v: i for i, v in enumerate(program.invars)}
-    for equation in program.eqns:
-        inner = called(equation.params) if equation.primitive.name in CALLS else None
-        if inner is None:
-            continue
-        for out, number in zip(equation.outvars, _passed(inner[0]), strict=True):
-            source = None if number is None else equation.invars[number]
-            if isinstance(source, core.Var) and source in places:
-                places[out] = places[source]
-    return [places.get(v) if isinstance(v, core.Var) else None for v in program.outvars]
+    Args:
+        step: a program of a key and the leaves.
+    """
+    own = lambda i: [k for k, read in enumerate(made_from(step, [i])) if read] in ([i + 1], [])
+    return [own(i) for i in range(len(step.outvars))]
 
 
 def leaves_at_rest(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> list[bool]:
@@ -92,8 +80,8 @@ def leaves_at_rest(sampler: Sampler, state: Any, estimator: Estimator, h: float)
     leaves = jax.tree.leaves(state)
     jaxpr = traced_step(sampler, state, estimator, h)
     after = jax.tree.leaves(sampler.step(jax.random.key(0), state, h, estimator))
-    found = []
-    for i, (leaf, later) in enumerate(zip(leaves, after, strict=True)):
-        alone = not any(read for k, read in enumerate(made_from(jaxpr, [i])) if k != i + 1)
-        found.append(alone and not is_key(leaf) and np.array_equal(leaf, later))
-    return found
+    alone = leaves_by_themselves(jaxpr)
+    return [
+        by_itself and not is_key(leaf) and np.array_equal(leaf, later)
+        for by_itself, leaf, later in zip(alone, leaves, after, strict=True)
+    ]

@@ -16,7 +16,7 @@ from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.end_points.functions import functions_of
 from sgmcmc_verification.checks.end_points.runs import FACTORS, Runs, known_share, step_size_of
 from sgmcmc_verification.checks.tiers.invariance import law_of_runs
-from sgmcmc_verification.checks.tracing.live_leaves import leaves_that_stay
+from sgmcmc_verification.checks.tracing.live_leaves import leaves_by_themselves
 from sgmcmc_verification.samplers.interface.claims import AdaptiveLaw, Claims, ExactLaw, Source, StationaryLaw
 from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import Euler, Kept, Langevin, decide, gradient, normal, potential, subject
@@ -462,12 +462,12 @@ def test_a_kernel_that_its_start_makes_wrongly_fails(name):
     assert finding.verdict == "fail", finding.reason
 
 
-def test_leaves_that_stay_are_those_that_are_returned_as_they_are():
+def test_leaves_by_themselves_are_those_that_nothing_else_moves():
     inner = jax.jit(lambda a, b, c, d: (b, a, c, d + 1))
 
     def step(key, a, b, c, d, e):
         a, b, c, d = inner(a, b, c, d)
-        return a, b, c, d, jnp.where(a > 0, e, e)
+        return a, b, c, d, jnp.where(a > 0, e, e + key)
 
     jaxpr = jax.make_jaxpr(step)(0.0, 1.0, 2.0, 3.0, 4.0, 5.0).jaxpr
-    assert leaves_that_stay(jaxpr) == [False, False, True, False, False]
+    assert leaves_by_themselves(jaxpr) == [False, False, True, True, False]
