@@ -603,7 +603,9 @@ def _moved_part(k: Kit, seed: int, state: Any, i: int, size: float) -> Any:
     count = point_structure.num_leaves  # the leaves of z start with those of the position
     leaf = leaves[i]
     if manifold.is_linear or i >= count:
-        leaves[i] = leaf + size * (1 + abs(leaf))
+        moved = leaf + size * (1 + abs(leaf))
+        # NumPy makes a number of an array without axes, into which no step can write
+        leaves[i] = np.asarray(moved) if isinstance(leaf, np.ndarray) else moved
     else:
         point = jax.tree.unflatten(point_structure, leaves[:count])
         # in a direction that no normal of a sphere or of a simplex has

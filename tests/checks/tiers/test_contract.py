@@ -14,6 +14,7 @@ from sgmcmc_verification.checks.runner.execute import execute
 from sgmcmc_verification.checks.tiers.contract import interface
 from sgmcmc_verification.samplers.simple import simple_sampler
 from tests.helpers.strangers import gradient
+from tests.strangers.right.eighth_users import np_sghmc
 from tests.strangers.right.fresh import ahead, noisy_energies, slices
 
 LINE = "anharmonic"
@@ -133,6 +134,11 @@ def test_a_step_that_single_precision_stops_is_a_minor_fault_and_one_that_double
 @pytest.mark.parametrize("seed", range(6))
 def test_a_weight_that_a_host_sampler_keeps_is_moved_until_a_coin_falls_the_other_way(seed):
     assert verdict("every_input_matters", noisy_energies.host_grouped, seed).verdict == "pass"
+
+
+def test_a_host_step_may_write_into_an_array_without_axes():
+    found = verdict("every_input_matters", np_sghmc.SGHMC, target="gaussian-pytree")
+    assert found.verdict == "pass", found.reason
 
 
 def test_a_loop_that_ends_in_states_of_the_law_alone_does_not_hang():
