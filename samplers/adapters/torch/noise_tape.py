@@ -6,7 +6,8 @@ nodes of a quadrature, or hands out chosen values, its expectations over the noi
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NoReturn
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import torch
@@ -21,15 +22,41 @@ _COMPARISONS = {"lt": (0, 1), "le": (0, 1), "gt": (1, 0), "ge": (1, 0)}
 """Comparison `first ? second` -> which argument has to be the smaller one for it to be true."""
 
 
+_SAME_NUMBERS = {
+    *("view", "_unsafe_view", "squeeze", "unsqueeze", "select", "expand"),
+    *("detach", "alias", "clone", "_to_copy"),
+}
+"""Operations that show numbers in another shape or type."""
+
+
+@dataclass(eq=False)
+class _Draw:
+    """A uniform draw; `fresh` until something is compared with it."""
+
+    fresh: bool = True
+
+
+class _Unknown(NamedTuple):
+    """An increasing or decreasing function of a uniform draw, whose value nobody knows.
+
+    Attributes:
+        draw: it is made from.
+        below: threshold -> the chance that the function is less.
+    """
+
+    draw: _Draw
+    below: Callable[[np.ndarray], np.ndarray]
+
+
 class Tape(TorchDispatchMode):
     """Answer torch's random operations with draws of `generator`.
 
     All operations that consume torch's own random numbers carry the tag `nondeterministic_seeded`, below autograd,
     `torch.func` and every Python name that they are imported under. Draws of a law are those of the generator's method
     for it. A uniform draw is a number of NumPy's own generator, and of one that says that it knows what becomes of it
-    (`uniforms_are_numbers`). For any other it is not filled in: it may only be compared with a threshold, which is a
-    coin, `generator.binomial(1, p)`, so that no quadrature meets a jump. Draws under `torch.func.vmap` with
-    `randomness="different"` arrive here with the batch in their shape.
+    (`uniforms_are_numbers`). For any other it is not filled in: it, its logarithm, or either with another sign may only
+    be compared with a threshold, which is a coin, `generator.binomial(1, p)`, so that no quadrature meets a jump. Draws
+    under `torch.func.vmap` with `randomness="different"` arrive here with the batch in their shape.
 
     Args:
         generator: with the methods of `numpy.random.Generator`.
@@ -64,7 +91,7 @@ class Tape(TorchDispatchMode):
         if drawn:
             return self._draw(func, args, kwargs)
         if len(self.uniforms) and any(isinstance(a, torch.Tensor) and a in self.uniforms for a in args):
-            return self._compare(func, args)
+            return self._of_unknown(func, args, kwargs)
         return func(*args, **kwargs)
 
     def _require_fresh(self, func: Foreign, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> None:
@@ -152,7 +179,23 @@ class Tape(TorchDispatchMode):
         if self.numbers:
             return self._filled(out, lambda size: self.generator.uniform(low, high, size))
         out.fill_(float("nan"))
-        self.uniforms[out] = True
+        self.uniforms[out] = _Unknown(_Draw(), lambda threshold: threshold.clip(0.0, 1.0))
+        return out
+
+    def _of_unknown(self, func: Foreign, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> torch.Tensor:
+        """What an operation makes of a draw that is not filled in."""
+        name, first = func.overloadpacket.__name__, args[0]
+        if name in _COMPARISONS or not (isinstance(first, torch.Tensor) and first in self.uniforms):
+            return self._compare(func, args)
+        draw, below = unknown = self.uniforms[first]
+        if name == "log":
+            unknown = _Unknown(draw, lambda threshold: below(np.exp(np.minimum(threshold, 1.0))))
+        elif name == "neg":
+            unknown = _Unknown(draw, lambda threshold: 1.0 - below(-threshold))
+        out = func(*args, **kwargs) if name in _SAME_NUMBERS | {"log", "neg"} else None
+        if out is None or out.numel() != first.numel():
+            raise _used_otherwise(func)
+        self.uniforms[out] = unknown
         return out
 
     def _compare(self, func: Foreign, args: Sequence[Foreign]) -> torch.Tensor:
@@ -161,13 +204,17 @@ class Tape(TorchDispatchMode):
             smaller, larger = (args[i] for i in _COMPARISONS[name])
             uniform_is_smaller = isinstance(smaller, torch.Tensor) and smaller in self.uniforms
             uniform, threshold = (smaller, larger) if uniform_is_smaller else (larger, smaller)
-            fresh = self.uniforms[uniform]
-            if fresh and not (isinstance(threshold, torch.Tensor) and threshold in self.uniforms):
-                self.uniforms[uniform] = False  # a second comparison of the same draw would be no fresh coin
-                below = np.broadcast_to(np.asarray(torch.as_tensor(threshold)), uniform.shape).clip(0.0, 1.0)
+            draw, below_threshold = self.uniforms[uniform]
+            if draw.fresh and not (isinstance(threshold, torch.Tensor) and threshold in self.uniforms):
+                draw.fresh = False  # a second comparison of the same draw would be no fresh coin
+                below = below_threshold(np.broadcast_to(np.asarray(torch.as_tensor(threshold)), uniform.shape))
                 heads = self.generator.binomial(1, below if uniform_is_smaller else 1.0 - below)
                 return torch.from_numpy(np.asarray(heads, bool).reshape(tuple(uniform.shape)))
-        raise Unintercepted(f"a uniform draw of torch in {func}: it can only be compared, once, with a threshold")
+        raise _used_otherwise(func)
+
+
+def _used_otherwise(func: Foreign) -> Unintercepted:
+    return Unintercepted(f"a uniform draw of torch in {func}: it can only be compared, once, with a threshold")
 
 
 def _like(kwargs: dict[str, Foreign]) -> dict[str, Foreign]:

@@ -159,6 +159,13 @@ def test_expectations_are_exact():
         (lambda u: u < torch.tensor([0.3, 0.3]), 0.3),
         (lambda u: torch.lt(u, 1.7), 1.0),
         (lambda u: u < -0.1, 0.0),
+        (lambda u: u.log() < math.log(0.3), 0.3),
+        (lambda u: torch.log(u) >= math.log(0.3), 0.7),
+        (lambda u: u.log() < 800.0, 1.0),
+        (lambda u: -u.log() > torch.tensor(-math.log(0.3)), 0.3),
+        (lambda u: -u > -0.3, 0.3),
+        (lambda u: u[:, None].squeeze(-1).log() < math.log(0.3), 0.3),
+        (lambda u: u.neg().neg().to(torch.float32) < 0.3, 0.3),
     ],
 )
 def test_a_uniform_that_is_compared_is_a_coin(compare, chance):
@@ -172,7 +179,16 @@ def test_a_uniform_that_is_compared_is_a_coin(compare, chance):
 
 
 @pytest.mark.parametrize(
-    "use", [lambda u: u + 1, lambda u: u.log(), lambda u: (u < 0.5) & (u < 0.7), lambda u: u < torch.rand(2)]
+    "use",
+    [
+        lambda u: u + 1,
+        lambda u: u.log().sum(),
+        lambda u: u[0].log() < -1,
+        lambda u: (u.log() < -1) & (u < 0.7),
+        lambda u: u.exp(),
+        lambda u: (u < 0.5) & (u < 0.7),
+        lambda u: u < torch.rand(2),
+    ],
 )
 def test_a_uniform_that_is_used_otherwise_is_refused(use):
     with pytest.raises(Unintercepted, match="uniform"), draws_from(Nodes(np.random.PCG64(0))):
