@@ -148,8 +148,10 @@ class Runs:
         if len(leaves) == len(jax.tree.leaves(self.target.example)):
             return states
         one = jax.tree.map(lambda leaf: leaf[0], states)
-        kept = leaves_by_themselves(traced_step(self._running, one, self.estimator, h))
-        others = [jnp.roll(leaf, 1, axis=0) if alone else leaf for leaf, alone in zip(leaves, kept, strict=True)]
+        alone = leaves_by_themselves(traced_step(self._running, one, self.estimator, h))
+        others = [
+            jnp.roll(leaf, 1, axis=0) if by_itself else leaf for leaf, by_itself in zip(leaves, alone, strict=True)
+        ]
         return jax.tree.unflatten(structure, others)
 
     def _one(

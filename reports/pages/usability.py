@@ -58,9 +58,9 @@ QUARTIC = "anharmonic"
 REFERENCES = {**WITH_CLOSED_FORMS, 3: "sgnht-splitting"}
 """Variables to a coordinate, rounded up -> the reference sampler; the third one is a thermostat."""
 ERROR = 0.01
+"""Relative error of the variance at which the reference is compared with."""
 DIGITS = 0.1
 """Relative error of a leading term that is shown."""
-"""Relative error of the variance at which the reference is compared with."""
 LARGEST = 10.0
 """Variance, in units of the target's, above which a step size counts as unstable."""
 CHAINS, TIME, MOST = 1 << 11, 60.0, 6000

@@ -13,7 +13,7 @@ from sgmcmc_verification.checks.core.accept_step import level_that_matters
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import EPS, Finding, Tolerance
-from sgmcmc_verification.checks.core.selection import claims_of, gaussian
+from sgmcmc_verification.checks.core.selection import gaussian
 from sgmcmc_verification.checks.tiers.premises.near_faces import near_faces
 from sgmcmc_verification.checks.tracing.probe import Ends, ends_of, normals_of
 from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
@@ -71,8 +71,8 @@ def far_field(case: Case) -> Finding:
     """
     if case.target.gaussian is None:
         return near_faces(case)
-    adaptive = isinstance(claims_of(case.subject).law, AdaptiveLaw)
-    if adaptive and "potential" in case.subject.sampler(case.target).needs:
+    sampler = case.subject.sampler(case.target)
+    if AdaptiveLaw in sampler.claims and "potential" in sampler.needs:
         raise OutOfReach("weights of energies are adapted: no line in state and noise")
     if (level := level_that_matters(case.subject, case.target)) is not None:
         return _other_at(level, case.step_size)

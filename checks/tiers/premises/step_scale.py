@@ -116,9 +116,10 @@ def _changes(hs: np.ndarray, sizes: dict[str, np.ndarray], settled: int) -> tupl
 
 
 def _stands_out(change: np.ndarray) -> np.ndarray:
-    """Changes of a power less those `ASIDE` places away, on the side where they are less."""
+    """Changes of a power less those `ASIDE` places away, on the side where they are less; the same where none are."""
     beside = np.pad(change, ASIDE, constant_values=np.inf)
-    return change - np.minimum(beside[: len(change)], beside[2 * ASIDE :])
+    less = np.minimum(beside[: len(change)], beside[2 * ASIDE :])
+    return change - np.where(np.isfinite(less), less, 0.0)
 
 
 def _larger(case: Case) -> np.ndarray:
@@ -187,10 +188,8 @@ def _traced(step: JaxStep, ladders: list[np.ndarray]) -> list[dict[str, np.ndarr
         every = over(points, hs, accept, normals)
     ends = np.cumsum([len(hs) for hs in ladders])[:-1]
     response, drift = (np.split(np.asarray(values), ends, axis=1) for values in every)
-    return [
-        {f"{kind}{name}": values[..., i] for kind, values in both for i, name in enumerate(names)}
-        for both in ((("the noise", r), ("the drift", d)) for r, d in zip(response, drift, strict=True))
-    ]
+    of_leaves = lambda kind, values: {f"{kind}{name}": values[..., i] for i, name in enumerate(names)}
+    return [of_leaves("the noise", r) | of_leaves("the drift", d) for r, d in zip(response, drift, strict=True)]
 
 
 def _measured(step: HostStep, hs: np.ndarray) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sgmcmc_verification.checks.tiers.premises.step_scale import GRID, step_scale
+from sgmcmc_verification.checks.tiers.premises.step_scale import GRID, _stands_out, step_scale
 from sgmcmc_verification.samplers.simple import simple_sampler
 from tests.helpers.strangers import MALA, Euler, Kept, Underdamped, decide, gradient, normal
 
@@ -202,3 +202,8 @@ def test_a_number_of_the_state_that_is_positive_stays_so():
 
 def test_a_floor_beside_a_positive_number_is_found():
     assert decide(step_scale, keeps_scale(lambda h, kept: jnp.maximum(h, 1e-6) * kept)).verdict == "fail"
+
+
+def test_a_change_with_no_step_sizes_beside_it_stands_out_by_all_of_it():
+    assert np.array_equal(_stands_out(np.array([0.0, 0.4, 0.0])), [0.0, 0.4, 0.0])
+    assert np.array_equal(_stands_out(np.array([0.4, 0.3, 0.2, 0.1])), [0.4 - 0.1, 0.3, 0.2, 0.1 - 0.4])
