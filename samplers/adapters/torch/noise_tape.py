@@ -183,7 +183,7 @@ class Tape(TorchDispatchMode):
         return out
 
     def _of_unknown(self, func: Foreign, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> torch.Tensor:
-        """What an operation makes of a draw that is not filled in."""
+        """The result of an operation on a draw that is not filled in."""
         name, first = func.overloadpacket.__name__, args[0]
         if name in _COMPARISONS or not (isinstance(first, torch.Tensor) and first in self.uniforms):
             return self._compare(func, args)
