@@ -1,14 +1,15 @@
 """False alarms and misses: verdicts on the reference samplers, and on right and wrong samplers of strangers.
 
-    python -m sgmcmc_verification.reports.pages.strangers [--only TEXT] [--limit SECONDS] [--out FILE.jsonl]
+    python -m sgmcmc_verification.reports.pages.strangers [--only TEXT] [--sample N] [--limit SECONDS] [--out FILE.jsonl]
 
 Those of strangers are in `tests/strangers/right` and `tests/strangers/wrong`, each with a catalogue that says what they
 are and how that was made sure of without the suite. Each is put to all that `pytest checks --sampler NAME` decides. A
 line is appended as soon as it is there, a run that is started again goes on where it stopped, and a page is written
-beside the lines.
+beside the lines. Strangers come in the order of a hash of their names: the first so many are a sample that nobody chose.
 """
 
 import argparse
+import hashlib
 import signal
 import time
 from collections import Counter
@@ -67,11 +68,12 @@ class Entry(NamedTuple):
 
 
 def entries() -> list[Entry]:
-    """The reference samplers, and those of both catalogues."""
+    """The reference samplers, and those of both catalogues in the order of a hash."""
     found = [Entry("reference", "samplers", row.name) for row in SAMPLERS]
     for kind in STRANGE:
         table = pd.read_csv(FOLDER / kind / "CATALOGUE.tsv", sep="\t", quoting=3, dtype=str, keep_default_na=False)
-        found += [Entry(kind, file, name) for file, name in zip(table["file"], table["object"], strict=True)]
+        strangers = [Entry(kind, file, name) for file, name in zip(table["file"], table["object"], strict=True)]
+        found += sorted(strangers, key=lambda entry: hashlib.sha256("/".join(entry).encode()).digest())
     return found
 
 
@@ -121,9 +123,10 @@ def decide(entry: Entry, revision: str, limit: int = 0) -> dict[str, Any]:
     return line | {"seconds": round(time.perf_counter() - began, 1), "cpu": round(cpu, 1)}
 
 
-def run(path: Path, only: str = "", limit: int = 0) -> None:
-    """Decide what the file lacks and append it."""
-    chosen = [each for each in entries() if only in f"{each.kind}/{each.file}:{each.name}"]
+def run(path: Path, only: str = "", sample: int | None = None, limit: int = 0) -> None:
+    """Decide what the file lacks and append it; of strangers the first `sample` of each kind."""
+    among = [each for kind in KINDS for each in _first(kind, None if kind == "reference" else sample)]
+    chosen = [each for each in among if only in f"{each.kind}/{each.file}:{each.name}"]
     wanted: dict[Hashable, Entry] = {tuple(each): each for each in chosen}
     key = lambda line: (line["kind"], line["file"], line["name"])
 
@@ -134,13 +137,21 @@ def run(path: Path, only: str = "", limit: int = 0) -> None:
     complete(path, wanted, key, decided, "sampler")
 
 
+def _first(kind: str, count: int | None) -> list[Entry]:
+    """The first so many of one kind; all for None."""
+    return [each for each in entries() if each.kind == kind][:count]
+
+
 def page(lines: Sequence[dict[str, Any]]) -> str:
     """The Markdown page of a file of results."""
     all_of = Counter(entry.kind for entry in entries())
     reference, right, wrong = ([line for line in lines if line["kind"] == kind] for kind in KINDS)
+    tried = {kind: {(line["file"], line["name"]) for line in lines if line["kind"] == kind} for kind in STRANGE}
+    sampled = all({each[1:] for each in _first(kind, len(tried[kind]))} == tried[kind] for kind in STRANGE)
     return render(
         "strangers.md.j2",
         lines=lines,
+        sampled=sampled,
         reference=_table(reference, lambda _: "sgmcmc_verification.samplers.registry", "registry"),
         right=_table(right, lambda line: line["file"].removesuffix(".py"), "file"),
         wrong=_table(wrong, lambda line: CLASSES[Path(line["file"]).name[1:3]], "what is wrong"),
@@ -188,11 +199,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Verdicts on samplers of strangers, right and wrong.",
     )
     parser.add_argument("--only", default="", metavar="TEXT", help="those with this in KIND/FILE:NAME")
+    parser.add_argument("--sample", type=int, metavar="N", help="the first N right and N wrong ones of strangers")
     parser.add_argument("--limit", type=int, default=0, metavar="SECONDS", help="for one sampler; default: none")
     parser.add_argument("--out", type=Path, default=PUBLISHED, metavar="FILE.jsonl", help="default: the published file")
     given = parser.parse_args(arguments)
     require_lines(parser, given.out)
-    run(given.out, given.only, given.limit)
+    run(given.out, given.only, given.sample, given.limit)
     return publish(page(read(given.out)), given.out)
 
 
