@@ -1,11 +1,12 @@
 """False alarms and misses: verdicts on the reference samplers, and on right and wrong samplers of strangers.
 
-    python -m sgmcmc_verification.reports.pages.strangers [--only TEXT] [--sample N] [--limit SECONDS] [--out FILE.jsonl]
+    python -m sgmcmc_verification.reports.pages.strangers [--only TEXT] [--sample N] [--limit SECONDS] [--out FILE]
 
 Those of strangers are in `tests/strangers/right` and `tests/strangers/wrong`, each with a catalogue that says what they
 are and how that was made sure of without the suite. Each is put to all that `pytest checks --sampler NAME` decides. A
 line is appended as soon as it is there, a run that is started again goes on where it stopped, and a page is written
-beside the lines. Strangers come in the order of a hash of their names: the first so many are a sample that nobody chose.
+beside the lines. Strangers come in the order of a hash of their names: the first so many are a sample that nobody
+chose.
 """
 
 import argparse
