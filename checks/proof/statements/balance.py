@@ -11,7 +11,8 @@ Where noise moves what is rejected, as between two halves of an Ornstein-Uhlenbe
 its draws and those of the way back have to be as likely, and the probability of acceptance the same.
 
 Where coins choose the proposal, as the signs of Barker's, q has the logarithms of their chances, and the way back has
-the same sides. That is enough for balance, and not needed: other ways may lead back as well. Draws of finitely many
+the same sides, or the other ones of some coins: of all ways alike, so that they go in pairs. That is enough for
+balance, and not needed: other ways may lead back as well. Draws of finitely many
 outcomes, as of the length of a trajectory, make a mixture of kernels, each of which has to balance by itself, and so
 has each of several kernels that a step is made of, as of a sweep over coordinates.
 
@@ -63,6 +64,8 @@ EQUATION = "log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |Jac
 NO_HAMILTONIAN = "no Hamiltonian is declared"
 MOST_TRIES = 64
 """Guesses at the point that a draw of the reverse move leads to."""
+MOST_TURNED = 8
+"""Choices of coins whose sides are the other ones on the way back."""
 BOTH_SIDES = 12
 """Random points for a rule of acceptance: at all of them a chance is cut, or none, in one kernel of 2000."""
 LONGEST = 30
@@ -180,7 +183,12 @@ class _Rotation:
 
 @dataclass(eq=False)
 class Kernel:
-    """A kernel that accepts or rejects one proposal; the attributes are the arguments of `balance`.
+    """A kernel that accepts or rejects one proposal; the first attributes are the arguments of `balance`.
+
+    Attributes:
+        points: that the potential was asked for at.
+        notes: of the reader.
+        others: places of the coins whose sides are the other ones on the way back.
 
     Raises:
         Unreadable: if z has a momentum and no Hamiltonian is declared.
@@ -196,6 +204,7 @@ class Kernel:
     turned: bool | None = None
     points: list[tuple[Polynomial, ...]] = field(default_factory=list)
     notes: set[str] = field(default_factory=set)
+    others: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         self.traced = Traced(self.sampler, self.estimator, self.target)
@@ -240,6 +249,23 @@ class Kernel:
         if self.turned is False:
             self.rotation = self._rotated(ways[0][1])
             ways = self._ways() if self.rotation else ways
+        first: Unreadable | tuple[Result, Result] | None = None
+        for self.others in _turned(ways[0][0]):
+            try:
+                found = self._judged(ways)
+            except Unreadable as error:
+                first = first or error
+                continue
+            if found[0].holds and found[1].holds:
+                return found
+            first = first or found
+        assert first is not None  # no coin may be turned as well
+        if isinstance(first, Unreadable):
+            raise first
+        return first
+
+    def _judged(self, ways: Sequence[tuple[Move, Move]]) -> tuple[Result, Result]:
+        """The two results for the accepted and the rejected move of each way, which go back with `others`."""
         accepted, rejected = [], []
         for taken, refused in ways:
             self._require_known(taken)
@@ -295,7 +321,7 @@ class Kernel:
             return of_polynomials(REJECTION, "z' = R z where the proposal is rejected", changes)
         self._require_known(move)
         undone = self._undone(move)
-        back = self._accepted(self._reversed(move.z), undone.draws, move)
+        back = self._back(self._reversed(move.z), undone.draws, move)
         accepts = lambda of: log_ratio(of.decision._replace(holds=not of.decision.holds), self._moving(of))
         same = [("log a there and back", accepts(move) - accepts(back))]
         found = self._acceptance(self.ring.zero, undone), of_polynomials(REJECTION, "", same)
@@ -503,7 +529,7 @@ class Kernel:
                     break
                 solved[key] = found
             else:
-                if all(is_zero(a - b) for a, b in zip(self._accepted(back, solved, accepted).z, goal, strict=True)):
+                if all(is_zero(a - b) for a, b in zip(self._back(back, solved, accepted).z, goal, strict=True)):
                     return solved
         raise Unreadable("no draws were found that undo the proposal")
 
@@ -547,11 +573,18 @@ class Kernel:
         compared = [each.difference for each in move.compared]
         return self._depends([*move.z, *compared, *(p for point in move.visited for p in point)], draws)
 
-    def _accepted(self, start: Vector, given: Mapping[History, Vector], like: Move) -> Move:
-        """The move that is decided as `like` is, with the same sides of its coins."""
-        straight = self._move(start, given, Path([0 if holds else 1 for holds in like.sides]))
+    def _back(self, start: Vector, given: Mapping[History, Vector], like: Move) -> Move:
+        """The move on the way back, decided as `like` is, with the other sides of some of its coins."""
+        return self._accepted(start, given, like, self.others)
+
+    def _accepted(
+        self, start: Vector, given: Mapping[History, Vector], like: Move, others: frozenset[int] = frozenset()
+    ) -> Move:
+        """The move that is decided as `like` is, with the same sides of its coins but for `others`."""
+        sides = tuple(holds != (place in others) for place, holds in enumerate(like.sides))
+        straight = self._move(start, given, Path([0 if holds else 1 for holds in sides]))
         for move in itertools.chain((straight,), self._moves(start, given)):
-            if (move.sides, move.outcomes) == (like.sides, like.outcomes):
+            if (move.sides, move.outcomes) == (sides, like.outcomes):
                 move = replace(move, place=like.place, joint=like.joint)
                 return _alone(move) if like.alone else move
         raise Unreadable("a reverse move without a decision to accept")
@@ -562,7 +595,7 @@ class Kernel:
         """The draws of one key with which the first point that depends on them is `goal`; None if there are none."""
         unknowns = [next(iter(p.numbers())) for p in given[key]]
         asked = frozenset(unknowns)
-        move = self._accepted(start, given, like)
+        move = self._back(start, given, like)
         points = [*(list(point) for point in move.visited), move.z]
         first = next((p for p in points if any(asked & c.atoms() for c in p)), None)
         if first is None or len(goal) < len(first):
@@ -619,7 +652,7 @@ class Kernel:
         pairs = [(key, pair) for key in reverse for pair in zip(accepted.draws[key], reverse[key], strict=True)]
         density = self.ring.sum(self._log_densities(self._law(accepted, key), *pair) for key, pair in pairs)
         if accepted.coins:
-            back = self._accepted(self._reversed(accepted.z), reverse, accepted)
+            back = self._back(self._reversed(accepted.z), reverse, accepted)
             density = density + self._log_chance(back) - self._log_chance(accepted)
         return _Undone(
             self._energy(self.z) - self._energy(accepted.z),
@@ -665,7 +698,7 @@ class Kernel:
                 found = self._acceptance(log_ratio(taken.decision, self._moving(taken)), undone)
         if found is not None and found.holds:
             return found
-        back = self._accepted(self._reversed(taken.z), undone.draws, taken)
+        back = self._back(self._reversed(taken.z), undone.draws, taken)
         there, again = ([log_acceptance(a, self._moving(move)) for a in move.decisions] for move in (taken, back))
         same = self._rule_holds(there, again, undone)
         if same is None:
@@ -734,6 +767,14 @@ class Kernel:
             at = random_point(everything, seed)
             slopes = Gradients(self.ring, at, undone.variables)
             yield at, abs(mpmath.det(mpmath.matrix([slopes(p) for p in undone.image])))
+
+
+def _turned(move: Move) -> Iterator[frozenset[int]]:
+    """Choices of coins, as their places: none, all, and as many others as are tried."""
+    coins = [] if move.joint or move.alone else [i for i in range(len(move.acceptances)) if i != move.place]
+    between = (chosen for n in range(1, len(coins)) for chosen in itertools.combinations(coins, n))
+    choices = itertools.chain([()], [tuple(coins)] if coins else [], between)
+    return (frozenset(chosen) for chosen in itertools.islice(choices, MOST_TURNED))
 
 
 def _alone(move: Move) -> Move:

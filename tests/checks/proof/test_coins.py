@@ -115,9 +115,9 @@ def test_all_that_sgbd_claims_is_proved():
 class Corrected(Signed):
     """Barker's proposal, accepted with the ratio that `correction` makes of (slopes at x, slopes at y, y - x, draw)."""
 
-    def __init__(self, correction, one_draw=False):
-        super().__init__(RIGHT["logistic"])
-        self.correction, self.one_draw = correction, one_draw
+    def __init__(self, correction, one_draw=False, up=RIGHT["logistic"], size=lambda n, g: n):
+        super().__init__(up)
+        self.correction, self.one_draw, self.size = correction, one_draw, size
 
     claims = Claims(Source("livingstone2022barker", "algorithm 2"), ExactLaw())
 
@@ -125,7 +125,7 @@ class Corrected(Signed):
         draw, coin, last, estimate = jax.random.split(key, 4)
         at = lambda y: estimator.estimate(estimate, (), y)[0]
         start = at(x)
-        z = jnp.sqrt(2 * step_size) * jax.random.normal(draw, x.shape, x.dtype)
+        z = jnp.sqrt(2 * step_size) * self.size(jax.random.normal(draw, x.shape, x.dtype), start.gradient)
         y = x + jnp.where(self.up(z * start.gradient, coin), z, -z)
         end = at(y)
         log_ratio = start.potential - end.potential + self.correction(start.gradient, end.gradient, y - x)
@@ -158,6 +158,44 @@ def test_barkers_proposal_with_its_test_balances(d):
 )
 def test_barkers_proposal_with_another_test_is_not_proved(sampler):
     assert prove(lambda _: complete(sampler), 1).verdict == "undecided"
+
+
+def uphill(correction, **given):
+    """Moves of sizes about 1 or -1, which lead back with the other side of their coin alone."""
+    return complete(Corrected(correction, size=lambda n, g: 1 + 0.3 * n, **given))
+
+
+def one_coin(a, key):
+    """The same side for all coordinates."""
+    return jax.random.uniform(key) < expit(-jnp.sum(a))
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_moves_of_two_sizes_lead_back_with_the_other_sides_of_the_coins(d):
+    found = prove(lambda _: uphill(densities), d)
+    assert found.verdict == "pass", found.reason
+
+
+def test_one_coin_for_all_coordinates_is_turned_as_a_whole():
+    whole = lambda g, back, w: jnp.logaddexp(0, jnp.sum(w * g)) - jnp.logaddexp(0, -jnp.sum(w * back))
+    assert prove(lambda _: uphill(whole, up=one_coin), 2).verdict == "pass"
+    assert prove(lambda _: uphill(densities, up=one_coin), 2).verdict != "pass"
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        uphill(lambda g, back, w: jnp.sum(w * (g + back)) / 2),
+        uphill(lambda g, back, w: densities(g, back, -w)),
+        uphill(lambda g, back, w: 0.0),
+        uphill(densities, up=below(lambda a: 0.3 + 0 * a)),
+        uphill(densities, up=below(lambda a: expit(-2 * a))),
+        complete(Corrected(densities, size=lambda n, g: 1 + 0.3 * n + 0.1 * g)),
+    ],
+    ids=["MALA's", "the other sign", "no ratio", "an unfair coin", "twice the slope", "a size by the slope"],
+)
+def test_moves_of_two_sizes_with_another_test_or_coin_are_not_proved(sampler):
+    assert prove(lambda _: sampler, 1).verdict != "pass"
 
 
 def test_the_mean_increment_is_the_one_of_quadrature():
