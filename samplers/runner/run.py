@@ -20,6 +20,7 @@ import numpy as np
 
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.interface.aliases import Tree
+from sgmcmc_verification.samplers.interface.from_step import complete
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Position, Sampler, State
 from sgmcmc_verification.samplers.runner.config import RunConfig, Setup
 from sgmcmc_verification.samplers.runner.digests import is_key
@@ -91,8 +92,8 @@ def run(
     """Run a sampler.
 
     Args:
-        sampler: a `Sampler`; for `backend == "host"` the chains run one after the other in Python, each with a
-            `numpy.random.Generator` of its own.
+        sampler: a `Sampler`, or an object with a `step`, of which one is made; for `backend == "host"` the chains run
+            one after the other in Python, each with a `numpy.random.Generator` of its own.
         problem: an estimator, or a target, which stands for its exact gradient.
         key: a typed key, `jax.random.key(seed)`.
         config: the configuration; without one it is made of the keywords.
@@ -101,10 +102,12 @@ def run(
             `on_nonfinite` and others. They replace those of `config`.
 
     Raises:
+        TypeError: if `sampler` is a class, or has no `step`.
         ValueError: if an argument does not fit; `CheckpointError` (a ValueError) if the checkpoint does not.
         NonFiniteError: if a chain left the finite numbers and `on_nonfinite="raise"`.
     """
     config = RunConfig(**settings) if config is None else replace(config, **settings)
+    sampler = complete(sampler)
     estimator = Exact(problem) if isinstance(problem, Target) else problem
     require(is_key(key) and key.ndim == 0, "key: must be one typed key, as jax.random.key(seed) gives", key)
     setup = Setup(sampler, estimator, key, initial_positions(estimator, config), config)

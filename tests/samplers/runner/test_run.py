@@ -78,6 +78,25 @@ CASES = {
 }
 
 
+class OneMethod:
+    """SGLD as an object that has a step and nothing else."""
+
+    def step(self, key, x, step_size, estimator):
+        g = estimator.estimate(key, (), x)[0].gradient
+        return x - step_size * g + jnp.sqrt(2 * step_size) * jax.random.normal(key, x.shape, x.dtype)
+
+
+def test_an_object_with_a_step_alone_runs():
+    given = {"step_size": 0.1, "num_steps": 5, "num_chains": 2, "position": jnp.zeros(2)}
+    step, key, x = OneMethod().step, jax.random.fold_in(KEY, 1), jnp.zeros(2)
+    got = run(OneMethod(), Exact(PAIR), KEY, **given).samples[1]
+    for t in range(5):
+        x = step(jax.random.fold_in(key, t + 1), x, 0.1, Exact(PAIR))
+        assert np.allclose(got[t], x, rtol=0, atol=1e-14)
+    with pytest.raises(TypeError, match="pass an instance"):
+        run(OneMethod, Exact(PAIR), KEY, **given)
+
+
 @pytest.mark.parametrize(
     "name", ["sgld-exact", "sgld-minibatch", "sghmc-noise", "sghmc-tree", "control-variates", "table"]
 )
