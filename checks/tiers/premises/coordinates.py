@@ -80,6 +80,8 @@ DIFFERENCES = 1e-4
 """Relative residual of differences on the host, whose error is of the order of a curvature times `SHIFT`^2."""
 SMALL = 64.0
 """Share of the usual step size that is taken: what depends on h times the norm of a gradient gives way."""
+FINE = 1e4
+"""Part of that at which an energy of many coordinates, too, falls to the side of a number of z that a few fall to."""
 GROWTH = 10.0
 """Factor between differences at many and at few coordinates; of what is smooth in 1/n or log n it is below 5."""
 TOLERANCE = 1e-9
@@ -198,10 +200,10 @@ def _recorded(subject: Subject, shape: int | tuple[int, ...], positive: bool, sh
     return Traced(record(move, z0), z0, blocks)
 
 
-def response(subject: Subject, shape: int | tuple[int, ...], positive: bool) -> Response:
+def response(subject: Subject, shape: int | tuple[int, ...], positive: bool, share: float = SMALL) -> Response:
     """The response of a step on `product(shape)`. Raises NotFed where the tape cannot feed its draws."""
     size = int(np.prod(shape))
-    program, z0, blocks = traced(subject, shape, positive)
+    program, z0, blocks = traced(subject, shape, positive, share)
     uniforms, integers = np.zeros(program.count("uniform")), np.zeros(program.count("integer"), int)
     count = (len(blocks) + 1) * size
     whole = lambda z, e: program(Noise(e, uniforms, integers), z)
@@ -381,7 +383,12 @@ def _traced(case: Case, found: dict[int, Response], positive: bool) -> Finding:
     with contextlib.suppress(*RAISED):  # a method for vectors
         if not positive and (matrix := _matrices(case)):
             return matrix
-    return _meeting(case, _compared(case, found, tolerance), not larger and not positive)
+    compared = _compared(case, found, tolerance)
+    if compared.verdict == "fail" and found[FEW[0]].rest.size and not positive:
+        # a uniform that z keeps is compared with the energy of all of them, which is small in small steps only
+        finer = {n: response(case.subject, n, positive, SMALL * FINE)._replace(rest=found[n].rest) for n in found}
+        compared = _compared(case, finer, tolerance)
+    return _meeting(case, compared, not larger and not positive)
 
 
 def _by_proof(case: Case, reason: str) -> Finding | None:

@@ -137,6 +137,40 @@ class Thermostat:
         return {"momentum": p, "position": x + h * p, "xi": xi}
 
 
+@dataclass
+class KeptUniform:
+    """Generalised HMC with a uniform that the state keeps; more than so many coordinates have other noise."""
+
+    most: int = 10**9
+    factor: float = 0.9
+
+    claims = Claims(Source("", "own"), ExactLaw())
+
+    def init(self, key, position, estimator):
+        uniform = jax.random.uniform(key, minval=-1.0, maxval=1.0)
+        return {"momentum": normal(key, position), "position": position, "uniform": uniform}
+
+    def step(self, key, state, step_size, estimator):
+        a, b = jax.random.split(key)
+        at = lambda x: estimator.estimate(key, (), x)[0]
+        x, t = state["position"], jnp.sqrt(2 * step_size)
+        noise = normal(a, x) * (self.factor if x.size > self.most else 1.0)
+        p = 0.9 * state["momentum"] + (1 - 0.81) ** 0.5 * noise
+        start = at(x)
+        half = p - t / 2 * start.gradient
+        end = at(x + t * half)
+        turned = half - t / 2 * end.gradient
+        log_r = start.potential - end.potential + (jnp.sum(p**2) - jnp.sum(turned**2)) / 2
+        accepted = jnp.log(jnp.abs(state["uniform"])) < log_r
+        u = jnp.where(accepted, state["uniform"] * jnp.exp(-log_r), state["uniform"])
+        u = (u + 0.3 + 0.1 * jax.random.normal(b) + 1) % 2 - 1
+        return {
+            "momentum": jnp.where(accepted, turned, -p),
+            "position": jnp.where(accepted, x + t * half, x),
+            "uniform": u,
+        }
+
+
 UNEQUAL = {
     "noise for the first 10 coordinates only": Drawn(lambda k, d: jax.random.normal(k, (d,)) * (jnp.arange(d) < 10)),
     "noise in tiles of 64": Drawn(tiled),
@@ -160,6 +194,8 @@ UNEQUAL = {
     ),
     "gradients clipped at 3 beyond 60": Directed(lambda g: jnp.clip(g, -3, 3) if g.size > 60 else g),
     "a thermostat with at most 100 degrees of freedom": Thermostat(100),
+    "a kept uniform, and less noise beyond 100": KeptUniform(100),
+    "a kept uniform, and less noise beyond 10000": KeptUniform(10_000, 0.999),
     "half of the variance in three and four dimensions": Drawn(
         lambda k, d: jax.random.normal(k, (d,)) * (np.sqrt(0.5) if d in (3, 4) else 1)
     ),
@@ -174,6 +210,7 @@ ALIKE = {
     "four numbers beside the position": FourBeside(),
     "five numbers beside the position": FourBeside(5),
     "a thermostat": Thermostat(10**9),
+    "a kept uniform, which the energy of many decides against": KeptUniform(),
     "a sum in two ways": Drawn(lambda k, d: jax.random.normal(k, (d,)) * (1 if d < 100 else jnp.cos(0.0))),
     "MALA": MALA(),
     "a host sampler": HostNoise(lambda rng, d: rng.standard_normal(d)),
