@@ -442,7 +442,7 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
     if turns is sampler:
         known.plain.update(names)
     elif isinstance(turns, Turns):
-        known.turns.update(dict.fromkeys(names, KnownTurn(turns.turn, turns.rest)))
+        known.turns.update(dict.fromkeys(names, KnownTurn(turns.turn, turns.rest, turns.begin)))
     return turns
 
 

@@ -6,22 +6,23 @@ is as long as a step of size h, and keeps the law that each of them has to keep 
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
+from jax.typing import ArrayLike
 
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ExactLaw, StationaryLaw
 from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.from_step import Completed
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
-from sgmcmc_verification.samplers.interface.trees import Key, Scalar, State
+from sgmcmc_verification.samplers.interface.trees import Key, Position, Scalar, State
 from sgmcmc_verification.samplers.interface.whole_state import (
     Compiler,
     KnownTurn,
@@ -37,8 +38,12 @@ from sgmcmc_verification.samplers.interface.whole_state import (
 
 MOST, ON_HOST = 128, 32
 """Steps of the longest turn that is looked for, and of that of a sampler that Python takes step by step."""
+MOST_BEGINS = 32
+"""Steps of a turn that are tried as its first one."""
 FEW = 8
 """Steps of a turn up to which its program is written out."""
+TRANSIENT = 4
+"""More than the steps after which a count goes round that has begun with something else."""
 KEYS = 4
 """Keys under which steps are compared: a step that rejects shows nothing."""
 SEEN = 1_000
@@ -53,12 +58,14 @@ class Turns(Completed):
 
     Attributes:
         turn: number of those steps.
+        begin: the step of those seen with which it begins.
         clocks: places among the leaves of a state of what counts them without end.
         hands: places of what reads the same after each turn.
         rest: places of what else z holds beside the position; empty where z is the sampler's own.
     """
 
     turn: int = 1
+    begin: int = 0
     clocks: tuple[int, ...] = ()
     hands: tuple[int, ...] = ()
     rest: tuple[int, ...] = ()
@@ -124,25 +131,30 @@ class _Search:
 
     def again(self, known: KnownTurn) -> Turns | None:
         """The sampler of turns that another target has shown."""
-        length, clocks, hands, _ = self._seen(known.length)
-        if length != known.length:
-            return None
-        turns = self._turning(length)
-        return self._made(turns, length, clocks, hands, self._whole(turns, lambda _: known.rest))
+        seen = self._seen(known.length)
+        return self._made(seen, known.begin, lambda *_: known.rest) if seen.length == known.length else None
 
     def up_to(self, most: int) -> Turns | None:
-        """The sampler of turns of at most so many steps."""
-        length, clocks, hands, begun = self._seen(most)
-        if length < 2:
+        """The sampler of turns of at most so many steps; they begin where they read the least of a state."""
+        seen = self._seen(most)
+        if seen.length < 2:
             return None
-        turns = self._turning(length)
+        turns = self._turning(seen, 0)
         step = _step_of(turns, self.estimator, 0.1 * self.unit)
-        return self._made(
-            turns, length, clocks, hands, self._whole(turns, lambda whole: _rest(step, whole, begun, self.make_key))
-        )
+        read = lambda whole, begun: _rest(step, whole, begun, self.make_key)
+        first = self._made(seen, 0, read)
+        if not first.rest and not seen.before:
+            return first
+        # what is drawn ahead for several steps, or renewed in the last of them, is read by no turn that begins with it
+        whole = whole_state(turns, self.start, self.estimator, self.unit, self.make_key, self.compiled)
+        begins = (n for n, begun in enumerate(seen.begun[:MOST_BEGINS]) if self.found_z and not read(whole, begun))
+        begin = next(begins, None)
+        if begin is None:
+            return None if seen.before else first  # where `init` begins, a turn ends with what it never reads again
+        return self._made(seen, begin, lambda *_: ())
 
-    def _seen(self, most: int) -> tuple[int, tuple[int, ...], tuple[int, ...], State]:
-        """Steps of a turn, 0 if there is none, the places of its clocks and of its hands, and its first state."""
+    def _seen(self, most: int) -> "_Seen":
+        """What is seen of turns of at most so many steps."""
         step = _step_of(self.sampler, self.estimator, 0.1 * self.unit)
         readings, lived = _readings(step, self.start, self.counts, self.make_key, 2 * most)
         clocks = [k for k in range(len(self.counts)) if _goes_by_itself(k, *readings)]
@@ -151,31 +163,66 @@ class _Search:
         set_to = [with_leaves(lived, dict(zip(places, values, strict=True))) for values in read]
         shown = lambda state: _shown(self.sampler, state)
         if not places or any(not np.array_equal(shown(s), shown(lived)) for s in set_to):
-            return 0, (), (), lived  # a part of z
+            return _Seen()  # a part of z
         ends = [[shown(step(self.make_key(k), s)) for k in range(KEYS)] for s in set_to]
-        turn = _period(np.asarray(ends), most)
-        same = lambda k: all(np.array_equal(a[k], b[k]) for a, b in pairwise(readings[0][::turn]))
-        hands = tuple(self.counts[k] for k in clocks if turn and same(k))
-        return turn, tuple(i for i in places if i not in hands), hands, set_to[0]
+        found = ((before, _period(np.asarray(ends[before:]), most)) for before in range(TRANSIENT))
+        before, turn = next((pair for pair in found if pair[1]), (0, 0))
+        if not turn:
+            return _Seen()
+        same = lambda k: all(np.array_equal(a[k], b[k]) for a, b in pairwise(readings[0][before::turn]))
+        hands = tuple(self.counts[k] for k in clocks if same(k))
+        return _Seen(turn, tuple(i for i in places if i not in hands), hands, before, set_to[before : before + turn])
 
-    def _turning(self, length: int) -> Completed:
+    def _turning(self, seen: "_Seen", begin: int) -> Completed:
+        """The sampler of turns, whose `init` sets what counts to where they begin."""
         sampler = self.sampler
-        return dataclasses.replace(sampler, step=_turn(sampler.step, length, on_host(sampler)))
+        step = _turn(sampler.step, seen.length, on_host(sampler))
+        if not (begin or seen.before):
+            return dataclasses.replace(sampler, step=step)
+        values = self._counted(seen, begin)
 
-    def _whole(self, turns: Completed, rest: Callable[[WholeState], tuple[int, ...]]) -> WholeState | None:
-        """The whole state of turns, of which `rest` tells what they read; None where z is the sampler's own."""
-        if not self.found_z:
-            return None
-        whole = whole_state(turns, self.start, self.estimator, self.unit, self.make_key, self.compiled)
-        return dataclasses.replace(whole, rest=rest(whole))
+        def init(key: Key, position: Position, estimator: Estimator) -> State:
+            return with_leaves(sampler.init(key, position, estimator), values)
+
+        return dataclasses.replace(sampler, step=step, init=init)
 
     @staticmethod
-    def _made(
-        turns: Completed, length: int, clocks: tuple[int, ...], hands: tuple[int, ...], whole: WholeState | None
-    ) -> Turns:
+    def _counted(seen: "_Seen", begin: int) -> dict[int, ArrayLike]:
+        """What counts, where turns begin."""
+        leaves = jax.tree.leaves(seen.begun[begin])
+        return {i: leaves[i] for i in (*seen.clocks, *seen.hands)}
+
+    def _made(self, seen: "_Seen", begin: int, rest: Callable[[WholeState, State], tuple[int, ...]]) -> Turns:
+        """The sampler of turns, and of their z where it is found in its state, of which `rest` says what they read."""
+        turns, start = self._turning(seen, begin), self.start
+        if begin or seen.before:
+            start = with_leaves(start, self._counted(seen, begin))
         found: dict[str, Any] = {field.name: getattr(turns, field.name) for field in dataclasses.fields(Completed)}
-        found |= {"unpack": whole.unpack, "pack": whole.pack} if whole else {}
-        return Turns(**found, turn=length, clocks=clocks, hands=hands, rest=whole.rest if whole else ())
+        read: tuple[int, ...] = ()
+        if self.found_z:
+            whole = whole_state(turns, start, self.estimator, self.unit, self.make_key, self.compiled)
+            read = rest(whole, seen.begun[begin])
+            whole = dataclasses.replace(whole, rest=read)
+            found |= {"unpack": whole.unpack, "pack": whole.pack}
+        return Turns(**found, turn=seen.length, begin=begin, clocks=seen.clocks, hands=seen.hands, rest=read)
+
+
+class _Seen(NamedTuple):
+    """What is seen of turns.
+
+    Attributes:
+        length: steps of one, 0 if there is none.
+        clocks: places of what counts without end.
+        hands: places of what reads the same after each turn.
+        before: steps in which a count has what it never reads again.
+        begun: a state with what counts as it is before each step of a turn.
+    """
+
+    length: int = 0
+    clocks: tuple[int, ...] = ()
+    hands: tuple[int, ...] = ()
+    before: int = 0
+    begun: Sequence[State] = ()
 
 
 def _readings(
@@ -232,11 +279,11 @@ def _shown(sampler: Sampler, state: State) -> np.ndarray:
 
 
 def _period(ends: np.ndarray, most: int) -> int:
-    """The least P up to `most` with the same ends at n and at n + P, for all n, or 0: ends (2 most, KEYS, n)."""
+    """The least P up to `most` with the same ends at n and at n + P, for all n, or 0: ends (M, KEYS, n)."""
     if not np.all(np.isfinite(ends)):
         return 0
     size = np.abs(ends).max()
-    for turn in range(1, most + 1):
+    for turn in range(1, min(most, len(ends) - 1) + 1):
         if np.abs(ends[turn:] - ends[:-turn]).max() <= SAME * size:
             return turn
     return 0

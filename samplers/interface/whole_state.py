@@ -63,10 +63,11 @@ class Programs:
 
 
 class KnownTurn(NamedTuple):
-    """Steps of a turn, and the places of those leaves beside the position that it reads."""
+    """Steps of a turn, the places of those leaves beside the position that it reads, and the step it begins with."""
 
     length: int
     rest: tuple[int, ...]
+    begin: int
 
 
 class Whole(NamedTuple):

@@ -113,7 +113,62 @@ class HostAlternating:
         return [np.where((np.arange(x.size) == 0) == (turn == 0), moved, x), 1 - turn]
 
 
+class Pool(NamedTuple):
+    """Noise for the next steps."""
+
+    position: Any
+    block: Any
+    used: Any
+
+
+class Ahead:
+    """SGLD whose noise for `size` steps is drawn at once, when `used_up` says so; the first block is that of `init`.
+
+    The count never reads 0 again. `last` is the row of the last step.
+    """
+
+    def __init__(self, size=4, used_up=lambda used, size: used >= size, last=None):
+        self.size, self.used_up, self.last = size, used_up, size - 1 if last is None else last
+
+    def drawn(self, key, x):
+        return jax.random.normal(key, (self.size, *x.shape), x.dtype)
+
+    def init(self, key, position, estimator):
+        return Pool(position, self.drawn(key, position), jnp.zeros((), jnp.int32))
+
+    def step(self, key, state, step_size, estimator):
+        x, block, used = state
+        anew = self.used_up(used, self.size)
+        block = jnp.where(anew, self.drawn(key, x), block)
+        used = jnp.where(anew, 0, used)
+        noise = block[jnp.where(used == self.size - 1, self.last, used)]
+        return Pool(x - step_size * gradient(estimator, x) + jnp.sqrt(2 * step_size) * noise, block, used + 1)
+
+
+class HostAhead:
+    """The same in NumPy, with a list that is emptied."""
+
+    backend = "host"
+
+    def init(self, rng, position, estimator):
+        return {"x": position, "left": 0, "noise": np.zeros((4, *position.shape))}
+
+    def position(self, state):
+        return state["x"]
+
+    def step(self, rng, state, step_size, estimator):
+        x, left, noise = state["x"], state["left"], state["noise"]
+        if left == 0:
+            left, noise = 4, rng.standard_normal((4, *x.shape))
+        g = estimator.estimate(rng, (), x)[0].gradient
+        x = x - step_size * g + (2 * step_size) ** 0.5 * noise[left - 1]
+        return {"x": x, "left": left - 1, "noise": noise}
+
+
 RIGHT = {
+    "noise drawn ahead for four steps": (Ahead(), 4),
+    "noise drawn ahead for ten steps": (Ahead(10), 10),
+    "noise drawn ahead in NumPy": (HostAhead(), 4),
     "a momentum for five steps": (Refreshed(5), 5),
     "a momentum for forty steps": (Refreshed(40), 40),
     "a momentum for seven steps of a count without end": (Refreshed(7, round_=False), 7),
@@ -122,6 +177,8 @@ RIGHT = {
     "slow weights that follow": (Lookahead(1.0), 5),
 }
 WRONG = {
+    "the last row used in two steps": (Ahead(used_up=lambda used, size: used > size), 5),
+    "the first row used for the last step": (Ahead(last=0), 4),
     "a momentum of variance 1.44": (Refreshed(5, 1.2), 5),
     "slow weights that go half of the way": (Lookahead(0.5), 5),
 }
