@@ -154,7 +154,7 @@ class _Search:
         return self._made(seen, begin, lambda *_: ())
 
     def _seen(self, most: int) -> "_Seen":
-        """What is seen of turns of at most so many steps."""
+        """The turns of at most so many steps that are observed."""
         step = _step_of(self.sampler, self.estimator, 0.1 * self.unit)
         readings, lived = _readings(step, self.start, self.counts, self.make_key, 2 * most)
         clocks = [k for k in range(len(self.counts)) if _goes_by_itself(k, *readings)]
@@ -188,7 +188,7 @@ class _Search:
 
     @staticmethod
     def _counted(seen: "_Seen", begin: int) -> dict[int, ArrayLike]:
-        """What counts, where turns begin."""
+        """Values of the counts where turns begin."""
         leaves = jax.tree.leaves(seen.begun[begin])
         return {i: leaves[i] for i in (*seen.clocks, *seen.hands)}
 
@@ -208,7 +208,7 @@ class _Search:
 
 
 class _Seen(NamedTuple):
-    """What is seen of turns.
+    """Observed turns.
 
     Attributes:
         length: steps of one, 0 if there is none.
