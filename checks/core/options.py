@@ -75,17 +75,17 @@ def options_of(value: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def takes_a_target(value: Any) -> bool:
-    """True for a function of a Target: its first parameter has no default, or is called so; False for a class.
+    """True for a function of a Target: its first parameter has no default, or is called so; that of a class must be.
 
     A function all of whose parameters have one makes the same sampler for every target.
     """
-    if isinstance(value, type):
-        return False
     try:
         first = next(iter(inspect.signature(value).parameters.values()), None)
     except (TypeError, ValueError):
         return True
-    return first is not None and (first.default is first.empty or first.name == "target")
+    if first is None or first.name == "target":
+        return first is not None
+    return first.default is first.empty and not isinstance(value, type)
 
 
 def _hint(owner: Any, name: str, fallback: Any = None) -> Any:

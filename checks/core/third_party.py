@@ -322,7 +322,8 @@ def builder(reference: str, value: Any) -> Callable[..., Any]:
     if isinstance(value, type):
         if not hasattr(value, "step"):
             raise BadInput(f"--sampler {reference}: the class has no method `step`")
-        return lambda target, **options: filled_in(complete(value(**options)), target, options, known)
+        of = value if takes_a_target(value) else lambda target, **options: value(**options)
+        return lambda target, **options: filled_in(complete(of(target, **options)), target, options, known)
     if hasattr(value, "step"):
         given = lambda options: complete(_with_options(reference, value, options))
         return lambda target, **options: filled_in(given(options), target, options, known)

@@ -30,9 +30,10 @@ LONG = 1000
 """Steps of a run in which a copy of the position has to stay one: a coin may say which part of the state is shown."""
 STEP_SIZES = (0.02, 0.5)
 """In units of one over the curvature: at the larger one exact kernels reject."""
-LIVED, KEYS, MANY_KEYS = 3, 2, 24
+LIVED, KEYS, MANY_KEYS = 3, 8, 24
 """Steps of a host sampler after which, and keys under which, it is asked what it reads; and at the start. Many for the
-smallest of the changes: one step in five may be of the kind that reads it, and is accepted."""
+smallest of the changes: one step in five may be of the kind that reads it, and is accepted. A proposal may stay where
+it was in one step of three, whatever decides on it."""
 OFFSETS = (0.01, 1.0, -1.0, 1e3, -1e3)
 """Changes of a number, in units of one and its size, up to those that leave no coin a choice."""
 ROUNDOFF = 0.6

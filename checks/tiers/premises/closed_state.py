@@ -348,10 +348,20 @@ def _changed_by_tracing(sampler: Sampler, estimator: Estimator, case: Case) -> s
         return None  # the copy that has not run shows whether it matters
     before = _surroundings(sampler)
     state = start_state(sampler, jax.random.key(0), start_position(sampler, case.target), estimator)
+    # `init` may keep a function that makes a position of a vector: that knows of shapes alone
+    started = {n: v for n, v in _surroundings(sampler).items() if n in before and not callable(v)}
+    begun = _surroundings(sampler)
     for seed in range(2):
         jax.eval_shape(lambda key: sampler.step(key, state, case.step_size, estimator), jax.random.key(seed))
     after = _surroundings(sampler)
-    return next((name for name, value in before.items() if name in after and after[name] is not value), None)
+    moved = [n for n, value in started.items() if before[n] is not value]
+    moved += [n for n, value in begun.items() if n in after and not _is_same(after[n], value)]
+    return moved[0] if moved else None
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """True for one object, and for two functions of JAX that are equal."""
+    return a is b or (callable(a) and callable(b) and (a == b) is True)
 
 
 def _surroundings(sampler: Sampler) -> dict[str, Any]:

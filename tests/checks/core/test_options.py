@@ -18,7 +18,7 @@ from sgmcmc_verification.checks.core.options import (
     takes_a_target,
     variants,
 )
-from sgmcmc_verification.checks.core.third_party import operations, row
+from sgmcmc_verification.checks.core.third_party import builder, operations, row
 from sgmcmc_verification.samplers.interface.claims import StationaryLaw
 from sgmcmc_verification.samplers.interface.from_step import complete
 
@@ -263,3 +263,18 @@ def test_a_function_of_options_alone_takes_no_target():
     assert takes == [False, False, True, True, False]
     assert [*options_of(of_options)] == ["scale"]
     assert [*options_of(of_a_target)] == ["scale"]
+
+
+class OfTarget(Plain):
+    """A sampler that knows its target."""
+
+    def __init__(self, target, scale=0.5):
+        super().__init__(scale=scale)
+        self.target = target
+
+
+def test_a_class_whose_first_parameter_is_the_target_is_made_of_it():
+    assert [*options_of(OfTarget)] == ["scale"]
+    assert (takes_a_target(OfTarget), takes_a_target(Plain)) == (True, False)
+    owner = builder("mine", OfTarget)(find_target("double-well"), scale=0.25).step.__self__
+    assert (owner.target.name, owner.scale) == ("double-well", 0.25)

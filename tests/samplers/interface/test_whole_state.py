@@ -323,6 +323,42 @@ def test_numbers_that_a_step_in_python_reads_are_part_of_z_and_records_are_not(r
         assert np.array_equal(z.rest[0], state["mean"])
 
 
+class Population:
+    """Differential evolution with crossover in NumPy: a proposal may stay where it was, whatever decides."""
+
+    backend = "host"
+
+    def __init__(self, crossover):
+        self.crossover = crossover
+
+    def init(self, rng, position, estimator):
+        members = [np.array(position), *(position + rng.normal(size=2) for _ in range(5))]
+        return {"members": members, "energies": [float(energy(estimator, x)) for x in members]}
+
+    def position(self, state):
+        return state["members"][0]
+
+    def step(self, rng, state, step_size, estimator):
+        members, energies = list(state["members"]), list(state["energies"])
+        for i in range(6):
+            a, b = rng.choice([j for j in range(6) if j != i], size=2, replace=False)
+            mask = rng.random(2) < self.crossover
+            y = members[i] + mask * (1.2 * (members[a] - members[b]) + np.sqrt(2 * step_size) * rng.normal(size=2))
+            u = float(energy(estimator, y))
+            if np.log(rng.random()) < energies[i] - u:
+                members[i], energies[i] = y, u
+        return {"energies": energies, "members": members}
+
+
+@pytest.mark.parametrize("crossover", [1.0, 0.7, 0.5])
+def test_energies_that_seldom_matter_are_part_of_z(crossover):
+    """All but that of the chain that is shown, which follows from it."""
+    sampler = complete(Population(crossover))
+    start = sampler.init(np.random.default_rng(0), PLANE.example, Exact(PLANE))
+    found = whole_state(sampler, start, Exact(PLANE), 1.0, np.random.default_rng)
+    assert [np.shape(leaf) for leaf in found.unpack(start).rest] == [()] * 5 + [(2,)] * 5
+
+
 class HostKernel:
     """Random-walk Metropolis in NumPy that keeps the potential of its position, beside a momentum that `kept` reads."""
 

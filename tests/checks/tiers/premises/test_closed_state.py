@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 
 from sgmcmc_verification.checks.core.third_party import builder
 from sgmcmc_verification.checks.tiers.premises.closed_state import closed_state
@@ -97,6 +98,43 @@ class Counting:
         self.calls += 1
         scale = 0.0 if self.calls == 2 else 1.0
         return x - step_size * gradient(estimator, x) + scale * jnp.sqrt(2 * step_size) * normal(key, x)
+
+
+@dataclass
+class Flattening:
+    """SGLD on vectors; the function that leads back is an attribute, which `init` sets, or each step."""
+
+    by_step: bool = False
+    back: Any = None
+
+    def init(self, key, position, estimator):
+        flat, self.back = ravel_pytree(position)
+        return {"flat": flat}
+
+    def position(self, state):
+        return self.back(state["flat"])
+
+    def step(self, key, state, step_size, estimator):
+        flat = state["flat"]
+        if self.by_step:
+            self.back = ravel_pytree(self.back(flat))[1]
+        g = ravel_pytree(gradient(estimator, self.back(flat)))[0]
+        return {"flat": flat - step_size * g + jnp.sqrt(2 * step_size) * normal(key, flat)}
+
+
+class Remembering(Flattening):
+    """One whose step keeps a function with a memory: its noise becomes smaller."""
+
+    def __init__(self):
+        super().__init__()
+        self.shrink = lambda noise: noise
+
+    def step(self, key, state, step_size, estimator):
+        before = self.shrink
+        self.shrink = lambda noise: 0.99 * before(noise)
+        flat = state["flat"]
+        g = ravel_pytree(gradient(estimator, self.back(flat)))[0]
+        return {"flat": flat - step_size * g + self.shrink(jnp.sqrt(2 * step_size) * normal(key, flat))}
 
 
 class HostFloat(HostWalk):
@@ -215,8 +253,11 @@ MEMORY = {
     "the key of the step before": KeptKey(again=True),
     "a schedule in a table": Langevin(lambda k, x, n, g: (SCHEDULE[n // 997 % 61] * normal(k, x), n + 1)),
     "an attribute that a traced step changes": Counting(),
+    "a function with a memory that a traced step keeps": Remembering(),
 }
 CLOSED = {
+    "a function of shapes that `init` keeps": Flattening(),
+    "a function of shapes that each step keeps": Flattening(by_step=True),
     "a count that is not used": Langevin(lambda k, x, n, g: (normal(k, x), n + 1)),
     "an average that is not used": Langevin(
         lambda k, x, mean, g: (normal(k, x), 0.9 * mean + 0.1 * x), lambda x: jnp.zeros(jnp.shape(x))
