@@ -41,6 +41,8 @@ BLOCK = 128
 """Points that one call evaluates."""
 ROWS = 16
 """States that one call of an affine fit evaluates: a fit in few coordinates is one call."""
+LARGEST = 2048
+"""Numbers of a state whose recursion is computed: of matrices of 8,192 one takes half a gigabyte."""
 NUMBERS = 40_000_000
 """Numbers that one call may hold, 320 MB."""
 LOWEST, HIGHEST = 2.0**-53, 1 - 2.0**-53
@@ -227,14 +229,16 @@ class JaxStep:
 
         Raises:
             NotApplicable: if the step is not affine in state and noise, or draws uniforms.
-            OutOfReach: if a random primitive escaped the tape.
+            OutOfReach: if a random primitive escaped the tape, or the state has very many numbers.
         """
         program = self.state_program
         require_fed(program)
+        start = np.asarray(ravel_floats(self.template.state)[0])
+        if len(start) > LARGEST:
+            raise OutOfReach(f"the state has {len(start)} numbers, too many for the matrix of its recursion")
         if program.count("uniform") and not self.exchanging:
             raise OutOfReach("the step draws uniforms (an accept step): its law is not a linear recursion")
         outcomes, weights = _integer_outcomes(program.ranges)
-        start = np.asarray(ravel_floats(self.template.state)[0])
         return [
             fit_affine(lambda s, e, k=k: self._push(s, e, k, h)[0], start, program.count("normal"), w)
             for k, w in zip(outcomes, weights, strict=True)

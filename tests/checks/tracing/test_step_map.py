@@ -15,6 +15,7 @@ from sgmcmc_verification.samplers.estimators.basic import Minibatch
 from sgmcmc_verification.samplers.interface.from_step import simple_sampler
 from sgmcmc_verification.samplers.registry import sampler_row
 from sgmcmc_verification.targets.registry import target
+from tests.helpers import strangers
 
 EPS = np.finfo(np.float64).eps
 LAMBDA, MEAN = 2.5, 0.7  # of the target gaussian-1d-scaled
@@ -271,3 +272,24 @@ def test_noise_is_integrated_by_the_rule_and_not_by_a_sample():
     moments = step.moments(np.zeros((1, 1)), 0.5)
     assert moments.increment[0, 0] == pytest.approx(np.exp(0.125), rel=1e-12)
     assert len(noise_rule(1)[0]) == 12
+
+
+class Pooled:
+    """SGLD whose noise is a row, at random, of a pool that the state keeps."""
+
+    def init(self, key, position, estimator):
+        return {"pool": jax.random.normal(key, (3000, position.size)), "x": position}
+
+    def position(self, state):
+        return state["x"]
+
+    def step(self, key, state, step_size, estimator):
+        x, row = state["x"], state["pool"][jax.random.randint(key, (), 0, 2)]
+        g = estimator.estimate(key, (), x)[0].gradient
+        return {**state, "x": x - step_size * g + jnp.sqrt(2 * step_size) * row}
+
+
+def test_a_state_of_very_many_numbers_has_no_matrix():
+    """Of 12,850 numbers it took ten gigabytes, and the process was killed."""
+    with pytest.raises(OutOfReach, match="3001 numbers, too many"):
+        step_map(strangers.subject(Pooled(), LINE.name), LINE).affine(0.01)
