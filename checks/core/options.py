@@ -83,9 +83,9 @@ def takes_a_target(value: Any) -> bool:
         first = next(iter(inspect.signature(value).parameters.values()), None)
     except (TypeError, ValueError):
         return True
-    if first is None or first.name == "target":
-        return first is not None
-    return first.default is first.empty and not isinstance(value, type)
+    if first is None:
+        return False
+    return first.name == "target" or (first.default is first.empty and not isinstance(value, type))
 
 
 def _hint(owner: Any, name: str, fallback: Any = None) -> Any:

@@ -319,16 +319,15 @@ def builder(reference: str, value: Any) -> Callable[..., Any]:
     """`(target, **options) -> sampler` for an object of another author, what it lacks filled in."""
     refuse(reference, value)
     known = Known()
-    if isinstance(value, type):
-        if not hasattr(value, "step"):
-            raise BadInput(f"--sampler {reference}: the class has no method `step`")
-        of = value if takes_a_target(value) else lambda target, **options: value(**options)
-        return lambda target, **options: filled_in(complete(of(target, **options)), target, options, known)
-    if hasattr(value, "step"):
+    if isinstance(value, type) and not hasattr(value, "step"):
+        raise BadInput(f"--sampler {reference}: the class has no method `step`")
+    if hasattr(value, "step") and not isinstance(value, type):
         given = lambda options: complete(_with_options(reference, value, options))
         return lambda target, **options: filled_in(given(options), target, options, known)
     if callable(value):
         made = value if takes_a_target(value) else lambda target, **options: value(**options)
+        if isinstance(value, type):
+            return lambda target, **options: filled_in(complete(made(target, **options)), target, options, known)
         return lambda target, **options: _if_sampler(reference, made(target, **options), target, options, known)
     raise BadInput(
         f"--sampler {reference}: the object has no method `step` and is not a function of a Target "

@@ -1,6 +1,6 @@
 """The programs within a program of JAX, and its operations by name."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -40,6 +40,22 @@ def subjaxprs(params: Mapping[str, Any]) -> Iterator[Any]:
                 yield item.jaxpr
             elif isinstance(item, core.Jaxpr):
                 yield item
+
+
+def turn_by_turn(
+    params: Mapping[str, Any], inputs: Sequence[Any], run: Callable[[Any, Sequence[Any], Sequence[Any]], Sequence[Any]]
+) -> list[Any]:
+    """The outputs of a `scan` whose body `run(program, constants, inputs)` follows, one turn after the other."""
+    body, length = params["jaxpr"], params["length"]
+    n_consts, n_carry = params["num_consts"], params["num_carry"]
+    consts, carry, xs = inputs[:n_consts], inputs[n_consts : n_consts + n_carry], inputs[n_consts + n_carry :]
+    order = range(length - 1, -1, -1) if params["reverse"] else range(length)
+    outputs: list[Any] = [None] * length
+    for i in order:
+        results = run(body.jaxpr, body.consts, [*consts, *carry, *(x[i] for x in xs)])
+        carry, outputs[i] = results[:n_carry], results[n_carry:]
+    stacked = [jnp.stack(column) for column in zip(*outputs, strict=True)] if length else []
+    return [*carry, *stacked]
 
 
 def operation_names(jaxpr: Any) -> Iterator[str]:

@@ -24,8 +24,9 @@ from jax.extend import core, source_info_util
 
 from sgmcmc_verification.checks.core.check import OutOfReach
 from sgmcmc_verification.checks.core.error_origin import SUITE
+from sgmcmc_verification.checks.programs.decided import decided
 from sgmcmc_verification.checks.programs.evaluation import bind
-from sgmcmc_verification.checks.programs.operations import CALLS, called, subjaxprs
+from sgmcmc_verification.checks.programs.operations import CALLS, called, subjaxprs, turn_by_turn
 
 DrawKind = Literal["normal", "uniform", "integer"]
 
@@ -124,9 +125,11 @@ def require_fed(program: Any) -> None:
 def record(function: Callable, *args) -> Program:
     """Trace `function` at example arguments and list its draws.
 
-    The bounds of integer draws must not depend on the arguments.
+    The bounds of integer draws must not depend on the arguments. Where a whole number of the function itself decides
+    whether something is drawn, the draws are those of the branch that it decides for.
     """
     jaxpr, shape = jax.make_jaxpr(function, return_shape=True)(*args)
+    jaxpr = decided(jaxpr, _is_random)
     recorder = _Recorder()
     if not _walked(jaxpr.jaxpr, recorder):
         recorder = _recorded(jaxpr, args, _Recorder())
@@ -322,7 +325,7 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
             with tape.within(equation):
                 return evaluate(inner.jaxpr, inner.consts, inputs, tape)
     elif name == "scan" and tape.unrolls and _is_written_out(equation, tape):
-        return _unrolled(equation.params, inputs, tape)
+        return turn_by_turn(equation.params, inputs, lambda body, consts, turn: evaluate(body, consts, turn, tape))
     elif name in CALLS:
         inner = called(equation.params)
         if inner is not None and (tape.walks or _is_random(inner[0])):
@@ -355,20 +358,6 @@ def is_complex(equation: Any) -> bool:
 def _short(equation: Any) -> bool:
     """True for a loop that can be unrolled to look at what it does."""
     return equation.params["length"] <= UNROLLED
-
-
-def _unrolled(params, inputs, tape) -> list[Any]:
-    """A scan whose body draws, one iteration after the other."""
-    body, length = params["jaxpr"], params["length"]
-    n_consts, n_carry = params["num_consts"], params["num_carry"]
-    consts, carry, xs = inputs[:n_consts], inputs[n_consts : n_consts + n_carry], inputs[n_consts + n_carry :]
-    order = range(length - 1, -1, -1) if params["reverse"] else range(length)
-    outputs: list[Any] = [None] * length
-    for i in order:
-        results = evaluate(body.jaxpr, body.consts, [*consts, *carry, *(x[i] for x in xs)], tape)
-        carry, outputs[i] = results[:n_carry], results[n_carry:]
-    stacked = [jnp.stack(column) for column in zip(*outputs, strict=True)] if length else []
-    return [*carry, *stacked]
 
 
 JAX_RANDOM = str(Path(inspect.getsourcefile(jax.random.normal) or "").resolve())

@@ -126,7 +126,7 @@ def decide(entry: Entry, revision: str, limit: int = 0) -> dict[str, Any]:
 
 def run(path: Path, only: str = "", sample: int | None = None, limit: int = 0) -> None:
     """Decide what the file lacks and append it; of strangers the first `sample` of each kind."""
-    among = [each for kind in KINDS for each in _first(kind, None if kind == "reference" else sample)]
+    among = [each for kind, some in _by_kind().items() for each in some[: None if kind == "reference" else sample]]
     chosen = [each for each in among if only in f"{each.kind}/{each.file}:{each.name}"]
     wanted: dict[Hashable, Entry] = {tuple(each): each for each in chosen}
     key = lambda line: (line["kind"], line["file"], line["name"])
@@ -138,17 +138,18 @@ def run(path: Path, only: str = "", sample: int | None = None, limit: int = 0) -
     complete(path, wanted, key, decided, "sampler")
 
 
-def _first(kind: str, count: int | None) -> list[Entry]:
-    """The first so many of one kind; all for None."""
-    return [each for each in entries() if each.kind == kind][:count]
+def _by_kind() -> dict[str, list[Entry]]:
+    """Those of each kind, in their order."""
+    found = entries()
+    return {kind: [each for each in found if each.kind == kind] for kind in KINDS}
 
 
 def page(lines: Sequence[dict[str, Any]]) -> str:
     """The Markdown page of a file of results."""
-    all_of = Counter(entry.kind for entry in entries())
+    all_of = _by_kind()
     reference, right, wrong = ([line for line in lines if line["kind"] == kind] for kind in KINDS)
     tried = {kind: {(line["file"], line["name"]) for line in lines if line["kind"] == kind} for kind in STRANGE}
-    sampled = all({each[1:] for each in _first(kind, len(tried[kind]))} == tried[kind] for kind in STRANGE)
+    sampled = all({each[1:] for each in all_of[kind][: len(tried[kind])]} == tried[kind] for kind in STRANGE)
     return render(
         "strangers.md.j2",
         lines=lines,
@@ -156,7 +157,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
         reference=_table(reference, lambda _: "sgmcmc_verification.samplers.registry", "registry"),
         right=_table(right, lambda line: line["file"].removesuffix(".py"), "file"),
         wrong=_table(wrong, lambda line: CLASSES[Path(line["file"]).name[1:3]], "what is wrong"),
-        untried={k: all_of[k] - len(some) for k, some in zip(KINDS, (reference, right, wrong), strict=True)},
+        untried={k: len(all_of[k]) - len(some) for k, some in zip(KINDS, (reference, right, wrong), strict=True)},
         named=sum(bool(line.get("diagnosis")) for line in wrong),
         tried=len(wrong),
         failed=sum(line["word"] == "fail" for line in wrong),

@@ -6,9 +6,9 @@ is as long as a step of size h, and keeps the law that each of them has to keep 
 """
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
@@ -132,7 +132,9 @@ class _Search:
     def again(self, known: KnownTurn) -> Turns | None:
         """The sampler of turns that another target has shown."""
         seen = self._seen(known.length)
-        return self._made(seen, known.begin, lambda *_: known.rest) if seen.length == known.length else None
+        if seen.length != known.length:
+            return None
+        return self._made(seen, known.begin, self._whole(self._turning(seen, 0)), known.rest)
 
     def up_to(self, most: int) -> Turns | None:
         """The sampler of turns of at most so many steps; they begin where they read the least of a state."""
@@ -140,18 +142,21 @@ class _Search:
         if seen.length < 2:
             return None
         turns = self._turning(seen, 0)
-        step = _step_of(turns, self.estimator, 0.1 * self.unit)
-        read = lambda whole, begun: _rest(step, whole, begun, self.make_key)
-        first = self._made(seen, 0, read)
-        if not first.rest and not seen.before:
-            return first
+        whole, step = self._whole(turns), _step_of(turns, self.estimator, 0.1 * self.unit)
         # what is drawn ahead for several steps, or renewed in the last of them, is read by no turn that begins with it
-        whole = whole_state(turns, self.start, self.estimator, self.unit, self.make_key, self.compiled)
-        begins = (n for n, begun in enumerate(seen.begun[:MOST_BEGINS]) if self.found_z and not read(whole, begun))
-        begin = next(begins, None)
-        if begin is None:
-            return None if seen.before else first  # where `init` begins, a turn ends with what it never reads again
-        return self._made(seen, begin, lambda *_: ())
+        rests = (_rest(step, whole, begun, self.make_key) if whole else () for begun in seen.begun[:MOST_BEGINS])
+        first = next(rests)
+        begin = next((n for n, rest in enumerate(itertools.chain([first], rests)) if not rest), None)
+        if begin is not None and (whole or not seen.before):
+            return self._made(seen, begin, whole, ())
+        # where `init` begins, a turn ends with what it never reads again
+        return None if seen.before else self._made(seen, 0, whole, first)
+
+    def _whole(self, turns: Completed) -> WholeState | None:
+        """The whole state of turns; None where z is the sampler's own."""
+        if not self.found_z:
+            return None
+        return whole_state(turns, self.start, self.estimator, self.unit, self.make_key, self.compiled)
 
     def _seen(self, most: int) -> "_Seen":
         """The turns of at most so many steps that are observed."""
@@ -169,7 +174,7 @@ class _Search:
         before, turn = next((pair for pair in found if pair[1]), (0, 0))
         if not turn:
             return _Seen()
-        same = lambda k: all(np.array_equal(a[k], b[k]) for a, b in pairwise(readings[0][before::turn]))
+        same = lambda k: all(np.array_equal(a[k], b[k]) for a, b in itertools.pairwise(readings[0][before::turn]))
         hands = tuple(self.counts[k] for k in clocks if same(k))
         return _Seen(turn, tuple(i for i in places if i not in hands), hands, before, set_to[before : before + turn])
 
@@ -192,19 +197,17 @@ class _Search:
         leaves = jax.tree.leaves(seen.begun[begin])
         return {i: leaves[i] for i in (*seen.clocks, *seen.hands)}
 
-    def _made(self, seen: "_Seen", begin: int, rest: Callable[[WholeState, State], tuple[int, ...]]) -> Turns:
-        """The sampler of turns, and of their z where it is found in its state, of which `rest` says what they read."""
+    def _made(self, seen: "_Seen", begin: int, whole: WholeState | None, rest: tuple[int, ...]) -> Turns:
+        """The sampler of turns, and of their z where it is found in its state: the position and `rest`."""
         turns, start = self._turning(seen, begin), self.start
         if begin or seen.before:
             start = with_leaves(start, self._counted(seen, begin))
         found: dict[str, Any] = {field.name: getattr(turns, field.name) for field in dataclasses.fields(Completed)}
-        read: tuple[int, ...] = ()
-        if self.found_z:
-            whole = whole_state(turns, start, self.estimator, self.unit, self.make_key, self.compiled)
-            read = rest(whole, seen.begun[begin])
-            whole = dataclasses.replace(whole, rest=read)
+        if whole:
+            whole = dataclasses.replace(whole, sampler=turns, leaves=tuple(jax.tree.leaves(start)), rest=rest)
             found |= {"unpack": whole.unpack, "pack": whole.pack}
-        return Turns(**found, turn=seen.length, begin=begin, clocks=seen.clocks, hands=seen.hands, rest=read)
+        rest = rest if whole else ()
+        return Turns(**found, turn=seen.length, begin=begin, clocks=seen.clocks, hands=seen.hands, rest=rest)
 
 
 class _Seen(NamedTuple):

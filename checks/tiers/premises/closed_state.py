@@ -348,13 +348,12 @@ def _changed_by_tracing(sampler: Sampler, estimator: Estimator, case: Case) -> s
         return None  # the copy that has not run shows whether it matters
     before = _surroundings(sampler)
     state = start_state(sampler, jax.random.key(0), start_position(sampler, case.target), estimator)
-    # `init` may keep a function that makes a position of a vector: that knows of shapes alone
-    started = {n: v for n, v in _surroundings(sampler).items() if n in before and not callable(v)}
     begun = _surroundings(sampler)
     for seed in range(2):
         jax.eval_shape(lambda key: sampler.step(key, state, case.step_size, estimator), jax.random.key(seed))
     after = _surroundings(sampler)
-    moved = [n for n, value in started.items() if before[n] is not value]
+    # `init` may keep a function that makes a position of a vector: that knows of shapes alone
+    moved = [n for n, v in begun.items() if n in before and before[n] is not v and not callable(v)]
     moved += [n for n, value in begun.items() if n in after and not _is_same(after[n], value)]
     return moved[0] if moved else None
 
