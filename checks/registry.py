@@ -86,7 +86,7 @@ CHECKS: tuple[Check, ...] = (
         PROGRAM,
         "many coordinates are treated as few are",
         "",
-        (premises.equal_coordinates,),
+        (premises.equal_coordinates, premises.equal_leaves),
     ),
     Check("precision", PROGRAM, "float32 = float64 to round-off", "", (premises.same_tape, invariance.float32_law)),
     Check(

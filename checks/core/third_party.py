@@ -39,7 +39,14 @@ from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, 
 from sgmcmc_verification.samplers.interface.settled import begins_with, settled
 from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position, State
 from sgmcmc_verification.samplers.interface.turns import Turns, by_turns
-from sgmcmc_verification.samplers.interface.whole_state import KnownTurn, Programs, shown_by, whole_state, with_leaves
+from sgmcmc_verification.samplers.interface.whole_state import (
+    KnownTurn,
+    Programs,
+    WholeState,
+    shown_by,
+    whole_state,
+    with_leaves,
+)
 from sgmcmc_verification.targets.target import Target
 
 NEEDS: tuple[Need, ...] = ("gradient", "potential", "covariance", "statistics")
@@ -284,6 +291,7 @@ class Known:
         returns_more: by kind, whether its steps return more beside the state.
         needs: by kind, the fewest parts of an estimate with which it takes a step.
         caches: by the outline of a step, those leaves of its states that `init` makes anew.
+        wholes: where z stands in the states of one that runs in Python.
     """
 
     past_the_start: dict[Any, dict[int, Any]] = dataclasses.field(default_factory=dict)
@@ -292,6 +300,15 @@ class Known:
     returns_more: dict[Any, bool] = dataclasses.field(default_factory=dict)
     needs: dict[Any, frozenset[str]] = dataclasses.field(default_factory=dict)
     caches: dict[Hashable, list[int]] = dataclasses.field(default_factory=dict)
+    wholes: dict[Hashable, WholeState] = dataclasses.field(default_factory=dict)
+
+    def whole_of(self, sampler: Completed, start: Any, name: Hashable, find: Callable[[], WholeState]) -> WholeState:
+        """The whole state of a sampler that is built anew for each statement: hundreds of steps in Python found it."""
+        leaves, structure = jax.tree.flatten(start)
+        found = self.wholes.get(name)
+        if found is None or found.structure != structure:
+            found = self.wholes[name] = find()
+        return dataclasses.replace(found, sampler=sampler, leaves=tuple(leaves))
 
     def of_state(self, sampler: Completed, target: Target, kind: Any) -> Completed:
         """The sampler whose step returns the state alone."""
@@ -428,7 +445,8 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
             sampler, start = _begun(sampler, start, known.past_the_start[names[0]])
             held = anchors(sampler, start, estimator, unit, make_key(0), evaluated, programs)
             sampler, start = _begun(sampler, start, held)
-            whole = whole_state(sampler, start, estimator, unit, make_key, evaluated, programs)
+            find = lambda: whole_state(sampler, start, estimator, unit, make_key, evaluated, programs)
+            whole = known.whole_of(sampler, start, (target, chosen), find) if host else find()
             if whole.rest or whole.position is None or "init" in sampler.given:
                 parts |= {"unpack": whole.unpack, "pack": whole.pack}
     except RAISED:

@@ -32,6 +32,15 @@ class NotDivided(SGNHT):
 
 
 @dataclass(frozen=True)
+class MeanOfMeans(SGNHT):
+    """d xi = the mean over the leaves of their means of r^2, less T."""
+
+    def drive(self, momentum):
+        means = [jnp.mean(leaf**2) for leaf in jax.tree.leaves(momentum)]
+        return sum(means) / len(means) - self.temperature
+
+
+@dataclass(frozen=True)
 class UnitTemperature(SGNHT):
     """d xi = |r|^2 / d - 1 at every temperature."""
 
@@ -143,6 +152,16 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", PLANE, GENERATOR),
         "dimension",
         diagnosis=r"drift of xi: term .* is counted twice",
+    ),
+    planted(
+        "sgnht-mean-of-means",
+        "sgnht",
+        MeanOfMeans,
+        "the mean of the leaves' means of r^2: right for one array, and for leaves of one size",
+        Kill("equal_leaves", LINE, "a coordinate of a leaf of 2 moves what all share as one of a leaf of 7 does"),
+        "leaves",
+        source="thermostats of torch, written by parameter",
+        diagnosis=r"a coordinate of a leaf of 2 .* 3\.5 times",
     ),
     planted(
         "sgnht-unit-temperature",

@@ -45,7 +45,7 @@ STATEMENTS_OF_2026 = """
     every_input_matters every_option_matters movement rest_stays every_datum_enters chains_move
     bulk_reached
     branches_entered far_field step_scale
-    equal_coordinates
+    equal_coordinates equal_leaves
     same_tape float32_law
     autodiff_recipe symbolic_recipe completeness
     generator_for_every_potential generator_of_code published_diffusion proposal_generator noise_is_tangent

@@ -34,6 +34,8 @@ LIVED, KEYS, MANY_KEYS = 3, 8, 24
 """Steps of a host sampler after which, and keys under which, it is asked what it reads; and at the start. Many for the
 smallest of the changes: one step in five may be of the kind that reads it, and is accepted. A proposal may stay where
 it was in one step of three, whatever decides on it."""
+FOLLOWED = 300
+"""Steps of a host sampler along which a number that never changes is seen to be a constant."""
 OFFSETS = (0.01, 1.0, -1.0, 1e3, -1e3)
 """Changes of a number, in units of one and its size, up to those that leave no coin a choice."""
 ROUNDOFF = 0.6
@@ -118,6 +120,7 @@ class WholeState:
         caches: places of leaves that follow from the position.
         computed: whether the position is computed from leaves that follow from it, and stands for them in z: the
             state has other coordinates.
+        constants: places of leaves that a later position depends on and no step changes.
     """
 
     sampler: Sampler
@@ -128,6 +131,7 @@ class WholeState:
     rest: tuple[int, ...]
     caches: tuple[int, ...]
     computed: bool = False
+    constants: tuple[int, ...] = ()
 
     def unpack(self, state: State) -> Tree:
         """Position and the rest; the position alone if there is none."""
@@ -145,6 +149,8 @@ class WholeState:
         if self.caches:
             position = jax.tree.unflatten(self.position, values[: self.position.num_leaves])
             leaves = jax.tree.leaves(self.sampler.init(key, position, estimator))
+            for i in self.constants:
+                leaves[i] = self.leaves[i]
         if not on_host(self.sampler):
             leaves = [fresh_key(key, leaf) if is_key(leaf) else leaf for leaf in leaves]
         kept = values[self.position.num_leaves :] if self.computed else values
@@ -178,6 +184,7 @@ def whole_state(
     places = places_of(sampler, structure, leaves)
     kind = _kind(sampler.position(start))
     others = [i for i in _inexact(leaves, kind) if i not in (places or ())]
+    constants: list[int] = []
     asked = lambda: _caches(sampler, start, estimator, step_size, others, places or (), make_key, compiled)
     if others and not on_host(sampler):
         program = (
@@ -187,7 +194,9 @@ def whole_state(
         others = [i for i in others if i in needed]
     elif others and places is not None:
         used = _read_on_host(sampler, start, estimator, STEP_SIZES[0] * step_size, others, make_key, places)
-        others = [i for i in others if i in used]
+        moving = _moving_on_host(sampler, start, estimator, STEP_SIZES[1] * step_size, used, make_key)
+        constants = sorted(used - moving)
+        others = [i for i in others if i in moving]
     if programs is None or on_host(sampler):
         caches = asked() if others else []
     else:
@@ -197,7 +206,9 @@ def whole_state(
         caches = []
     rest = tuple(i for i in others if i not in caches)
     shape = read if computed or places is not None else None
-    return WholeState(sampler, structure, tuple(leaves), shape, places or (), rest, tuple(caches), computed)
+    return WholeState(
+        sampler, structure, tuple(leaves), shape, places or (), rest, tuple(caches), computed, tuple(constants)
+    )
 
 
 def _remembered(
@@ -360,6 +371,27 @@ def _read_on_host(
     while more := {place for place in others if place not in read and not moves[place].isdisjoint(read)}:
         read |= more
     return read - set(places)
+
+
+def _moving_on_host(
+    sampler: Sampler, start: State, estimator: Estimator, h: float, places: set[int], make_key: Callable[[int], Key]
+) -> set[int]:
+    """Those of some places whose leaves change along a run, or with where it begins: the others are constants.
+
+    Raises whatever `init` or a step raises.
+    """
+    state, running, first = start, aside(sampler), jax.tree.leaves(start)
+    here = sampler.position(start)
+    there = jax.tree.map(lambda leaf: np.asarray(1.1 * leaf + 0.1, np.asarray(leaf).dtype), here)
+    ends = [jax.tree.leaves(running.init(make_key(1000), copied(x), estimator)) for x in (here, there)]
+    still = {i for i in places if all(len(end) == len(first) for end in ends) and np.array_equal(*(e[i] for e in ends))}
+    for i in range(FOLLOWED):
+        if not still:
+            break
+        state = running.step(make_key(1000 + i), copied(state), h, estimator)
+        leaves = jax.tree.leaves(state)
+        still = {i for i in still if is_key(first[i]) or np.array_equal(leaves[i], first[i])}
+    return places - still
 
 
 def _stepped(sampler: Sampler, key: Key, state: State, h: float, estimator: Estimator) -> State:

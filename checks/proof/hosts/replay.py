@@ -29,7 +29,7 @@ STEPS = 24
 
 
 def replayed(sampler: Sampler, target: Target, step_size: float) -> Recorded:
-    """The record of a sampler of NumPy, which was compared with real steps of it.
+    """The record of a sampler of NumPy, which was compared with real starts and steps of it.
 
     Args:
         sampler: with `backend == "host"`, of exact gradients.
@@ -41,11 +41,13 @@ def replayed(sampler: Sampler, target: Target, step_size: float) -> Recorded:
     """
     require_nothing_kept(sampler, target)
     record, host, exact = Recorded(sampler, modules_of(sampler)), HostExact(target), Exact(target)
+    init = jax.jit(lambda key, position: record.init(key, position, exact))
     step = jax.jit(lambda key, state, h: record.step(key, state, h, exact))
     position = jax.tree.map(np.array, target.example)
     for number, factor in enumerate(FACTORS):
         first, *keys = jax.random.split(jax.random.key(number), STEPS + 1)
         state = sampler.init(KeyedGenerator(first), copied(position), host)
+        _require_same(_held(state), init(first, position))
         for key in keys:
             expected = step(key, _held(state), jnp.float64(factor * step_size))
             state = sampler.step(KeyedGenerator(key), copied(state), factor * step_size, host)
@@ -67,8 +69,8 @@ def _is_finite(state: Any) -> bool:
 
 def _require_same(real: Held, expected: Held) -> None:
     if real.form != expected.form:
-        raise Unreadable("a real step that ends in a state of another form than the one that was read")
+        raise Unreadable("a real start or step that ends in a state of another form than the one that was read")
     for one, other in zip(real.leaves, expected.leaves, strict=True):
         a, b = np.asarray(one, float), np.asarray(other, float)
         if a.shape != b.shape or not np.all(np.abs(a - b) <= ROUND_OFF * (1 + np.abs(a))):
-            raise Unreadable("a real step that is not the one that was read")
+            raise Unreadable("a real start or step that is not the one that was read")

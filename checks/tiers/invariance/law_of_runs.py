@@ -32,8 +32,10 @@ from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw
 
 RUNS, HOST_RUNS, OF_MANY = 1 << 14, 480, 3 << 10
 """The most runs of the first stage: of compiled steps, of those that Python takes one by one, in many dimensions."""
-LEAST = 1 << 10
-"""Compiled runs that are always made."""
+LEAST, HOST_LEAST = 1 << 10, 64
+"""Runs that are always made: compiled ones, and in Python in many dimensions."""
+AGAIN = 1 << 12
+"""The most runs at a further step size: what is wrong there alone, as a scale that follows the position, is far off."""
 STEPS, HOST_STEPS = 200, 60
 """Steps of a run of the largest size; as many before, where the state holds more than the position."""
 LONGER, LATER = 8, (2, 8)
@@ -135,9 +137,12 @@ def _judge(
     promised = PER_VARIANCE * (HOST_PROMISED if runs.host else PROMISED)
     order, tests = order_of(claims), len(functions.names)
     amplified = 1.0 if exact else float(np.linalg.norm(coarse_extrapolation(order)[0]))
-    if np.isfinite(spread).all() and not runs.host:
+    if wider > 1 and longer == 1:
+        count = min(count, AGAIN)
+    if np.isfinite(spread).all() and (not runs.host or case.target.size > FEW):
         aim = next(part for most, part in (AIMS if exact else OTHER_AIMS) if case.target.size <= most)
-        count = min(count, max(LEAST, enough(amplified * spread.max(), promised * aim, tests)))
+        least = HOST_LEAST if runs.host else LEAST
+        count = min(count, max(least, enough(amplified * spread.max(), promised * aim, tests)))
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
         sizes = (0,) if exact else (0, 2)

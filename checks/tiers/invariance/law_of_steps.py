@@ -38,6 +38,7 @@ from sgmcmc_verification.checks.core.check import (
     require_stationary_law,
     statement,
 )
+from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding
 from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
 from sgmcmc_verification.checks.core.selection import nowhere
@@ -133,6 +134,18 @@ def _law(case: Case, seed: int, several: int) -> Finding:
     else:
         functions = functions_of_variable(case.target, claims.temperature, auxiliary)
     runs = Runs(case.subject, case.target, with_phases(functions), long=case.target.size > FEW, auxiliary=auxiliary)
+    if auxiliary is None:
+        return _judged(case, seed, several, runs, functions)
+    try:
+        return _judged(case, seed, several, runs, functions)
+    except (NotApplicable, Inconclusive):
+        raise
+    except RAISED as error:  # states of a law that is a hypothesis may be none of the sampler's
+        raise OutOfReach(f"{UNKNOWN} (from a draw of its law a step raises {one_line(error)})") from None
+
+
+def _judged(case: Case, seed: int, several: int, runs: Runs, functions: Functions) -> Finding:
+    claims = runs.sampler.claims
     if case.target.terms is not None and _remembers(runs):
         raise OutOfReach(REMEMBERS)
     tests = tests_proposals(case.subject, claims)
@@ -145,7 +158,7 @@ def _law(case: Case, seed: int, several: int) -> Finding:
     for other, share in others:
         if not _rejected(found) and _rejected(again := _judge(steps, other, share, exact=tests)):
             found = again
-    if auxiliary is not None and _rejected(found):
+    if runs.auxiliary is not None and _rejected(found):
         raise OutOfReach(f"{UNKNOWN} ({found.reason})")
     return found
 

@@ -7,6 +7,7 @@ from sgmcmc_verification.checks.tiers.premises.coordinates import equal_coordina
 from sgmcmc_verification.checks.tiers.premises.data import every_datum_enters
 from sgmcmc_verification.checks.tiers.premises.far_field import far_field
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import fresh_draws
+from sgmcmc_verification.checks.tiers.premises.leaves import equal_leaves
 from sgmcmc_verification.checks.tiers.premises.rest_stays import rest_stays
 from sgmcmc_verification.checks.tiers.premises.same_tape import same_tape
 from sgmcmc_verification.checks.tiers.premises.step_scale import step_scale
@@ -16,6 +17,7 @@ __all__ = [
     "bulk_reached",
     "closed_state",
     "equal_coordinates",
+    "equal_leaves",
     "every_datum_enters",
     "far_field",
     "fresh_draws",

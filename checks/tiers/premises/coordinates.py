@@ -439,7 +439,9 @@ def _compared(case: Case, found: dict[int, Response], tolerance: float) -> Findi
         if small <= tolerance and gap > max(worst, tolerance, GROWTH * small):
             worst, reason = gap, f"drift and noise of a coordinate are others when there are {size} of them"
         small, gap = _apart(few.rest, more.rest), _apart(few.rest, each.rest)
-        if small <= tolerance and gap > max(worst, tolerance, GROWTH * small):
+        # a uniform that z keeps may be multiplied by exp of an energy, which is a sum over the coordinates
+        summed = small * max(1.0, (size - FEW[0]) / (FEW[1] - FEW[0]))
+        if small <= tolerance and gap > max(worst, tolerance, GROWTH * summed):
             worst, reason = gap, f"what z holds beside the coordinates moves otherwise when there are {size} of them"
     return _finding(case, tolerance, worst, reason)
 

@@ -137,7 +137,8 @@ class OptimiserSampler(TorchMixin):
                 p.grad = None
             return optimizer
         groups: list[Leaves] = [[torch.nn.Parameter(x.clone()) for x in group] for group in memory.groups]
-        optimizer = self.optimiser.build(groups, rate)
+        with draws_from(np.random.default_rng(0)):  # what is drawn there, as a seed is, stays as it is
+            optimizer = self.optimiser.build(groups, rate)
         for p, kept in zip(parameters_of(optimizer), memory.each, strict=True):
             if kept:
                 optimizer.state[p].update(copied(kept))

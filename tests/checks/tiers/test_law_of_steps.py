@@ -294,3 +294,28 @@ def test_a_step_that_knows_its_place_among_the_data_is_left_to_runs(padded):
     law = target("tiny-gaussian-data")
     with pytest.raises(OutOfReach, match="an order or a count of the data"):
         decide(law_of_steps, by_epochs(law, padded), law.name)
+
+
+class Widths:
+    """Random-walk Metropolis in NumPy whose state holds a width for each coordinate, which has to be positive."""
+
+    backend = "host"
+
+    def init(self, rng, position, estimator):
+        return {"widths": 1 + np.abs(np.array(position)), "x": np.array(position)}
+
+    def position(self, state):
+        return state["x"]
+
+    def step(self, rng, state, h, estimator):
+        x, widths = state["x"], state["widths"]
+        y = x + np.sqrt(h) * rng.laplace(0.0, widths)
+        energy = lambda q: float(estimator.estimate(rng, (), q)[0].potential)
+        widths = 0.9 * widths + 0.1 * rng.standard_exponential(x.shape)
+        return {"widths": widths, "x": y if rng.standard_exponential() > energy(y) - energy(x) else x}
+
+
+def test_a_step_that_raises_at_a_state_of_an_assumed_law_is_left_to_runs():
+    """A width that is drawn from a normal law may be negative: no state of the sampler is."""
+    with pytest.raises(OutOfReach, match="from a draw of its law a step raises ValueError: scale < 0"):
+        decide(law_of_steps, Widths(), PLANE)

@@ -323,6 +323,43 @@ def test_numbers_that_a_step_in_python_reads_are_part_of_z_and_records_are_not(r
         assert np.array_equal(z.rest[0], state["mean"])
 
 
+class OfItsStart:
+    """A walk in NumPy with scales that its start draws, a cache of the energy, and an anchor that is renewed."""
+
+    backend = "host"
+
+    def __init__(self, every=0):
+        self.every = every
+
+    def init(self, rng, position, estimator):
+        return {"energy": np.sum(position**2), "scales": rng.uniform(1, 2, 2), "x": np.array(position)}
+
+    def position(self, state):
+        return state["x"]
+
+    def step(self, rng, state, step_size, estimator):
+        y = state["x"] + np.sqrt(2 * step_size) * state["scales"] * rng.normal(size=2)
+        accept = np.log(rng.random()) < (state["energy"] - np.sum(y**2)) / 2
+        x = y if accept else state["x"]
+        scales = state["scales"] + (0.01 * x if self.every and rng.random() < 1 / self.every else 0.0)
+        return {"energy": np.sum(x**2), "scales": scales, "x": x}
+
+
+@pytest.mark.parametrize("every", [0, 20])
+def test_numbers_of_the_start_that_no_step_in_python_changes_are_no_part_of_z(every):
+    sampler = complete(OfItsStart(every))
+    start = sampler.init(np.random.default_rng(0), np.array([0.3, -0.2]), None)
+    found = whole_state(sampler, start, Exact(PLANE), 1.0, np.random.default_rng)
+    z = found.unpack(start)
+    if every:
+        assert np.array_equal(z.rest[0], start["scales"])
+        return
+    assert np.array_equal(z, start["x"])
+    again = found.pack(np.random.default_rng(5), np.array([1.0, 1.0]), None)
+    assert np.array_equal(again["scales"], start["scales"])
+    assert again["energy"] == 2.0
+
+
 class Population:
     """Differential evolution with crossover in NumPy: a proposal may stay where it was, whatever decides."""
 

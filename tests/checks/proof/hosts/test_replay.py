@@ -69,6 +69,25 @@ def test_a_step_that_keeps_what_is_no_state_is_refused():
         replayed(complete(Counting()), target("double-well"), 0.01)
 
 
+def of_a_pilot(rng, position, estimator):
+    """A state with the scale that six tested moves of a pilot have left: 2^6 ways through them."""
+    x, scale = np.zeros(position.shape), 1.0
+    energy = lambda q: estimator.estimate(rng, (), q)[0].potential
+    for _ in range(6):
+        y = x + scale * rng.standard_normal(x.shape)
+        x, scale = (y, 1.2 * scale) if np.log(rng.random()) < energy(x) - energy(y) else (x, 0.8 * scale)
+    return {"scale": scale, "x": position}
+
+
+def test_a_start_that_cannot_be_read_is_refused_with_the_step():
+    def walk(rng, state, h, estimator):
+        return state | {"x": state["x"] + h * state["scale"] * rng.standard_normal(state["x"].shape)}
+
+    sampler = simple_sampler(walk, init=of_a_pilot, position=lambda state: state["x"], backend="host")
+    with jax.enable_x64(True), pytest.raises(Unreadable, match="ways through the branches"):
+        replayed(sampler, target("double-well"), 0.01)
+
+
 @pytest.mark.parametrize("law", ["normal", "uniform", "exponential", "integers"])
 def test_a_record_with_other_draws_is_refused(law, monkeypatch):
     """The check can fail: a record of another law is no record of the step."""

@@ -104,3 +104,33 @@ def test_a_whole_state_of_two_groups_goes_on_as_it_was(target):
     for a, b in zip(*map(jax.tree.leaves, ends), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
     assert any(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(sampler.unpack(state).memory))
+
+
+class OwnStream(torch.optim.Optimizer):
+    """Langevin steps whose noise has a generator of its own, seeded by a draw of torch where none is given."""
+
+    def __init__(self, params, lr=1e-3, num_data=100, seed=None):
+        super().__init__(params, {"lr": lr, "num_data": num_data})
+        self.generator = torch.Generator().manual_seed(int(torch.randint(2**62, ())) if seed is None else seed)
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                kept = self.state[p].setdefault("noise", torch.zeros_like(p))
+                fresh = torch.randn(p.shape, generator=self.generator)
+                p.add_(p.grad, alpha=-group["lr"]).add_(kept + fresh, alpha=math.sqrt(group["lr"] / 200))
+                kept.copy_(fresh)
+
+
+def test_what_a_constructor_draws_is_none_of_the_draws_of_a_step():
+    """A step from a packed state, for which an optimiser is made anew, has the draws that it would have had."""
+    law = find_target("gaussian-1d-scaled")
+    row = of_torch("mine", OwnStream, {})
+    sampler, estimator, x = row.build(law), HostExact(law), np.array([0.4])
+    state = sampler.init(np.random.default_rng(0), x, estimator)
+    for i in range(3):
+        state = sampler.step(np.random.default_rng(i), state, 0.05, estimator)
+    again = sampler.pack(np.random.default_rng(9), sampler.unpack(state), estimator)
+    ends = [sampler.step(np.random.default_rng(7), each, 0.05, estimator) for each in (state, again)]
+    assert np.array_equal(*(sampler.position(end) for end in ends))
