@@ -2,7 +2,8 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
 import jax.numpy as jnp
 import numpy as np
@@ -43,8 +44,34 @@ class Functions(NamedTuple):
     noisy: tuple[int, ...] = ()
 
 
+class Rest(Protocol):
+    """A law of what z holds beside the position, v (m,), independent of it, in directions of the standardised v."""
+
+    @property
+    def size(self) -> int:
+        """m."""
+        ...
+
+    @property
+    def kicks(self) -> bool:
+        """True if noise enters v, and moves the position by the next power of h."""
+        ...
+
+    def draws(self, generator: np.random.Generator, count: int) -> np.ndarray:
+        """Exact draws (count, m)."""
+        ...
+
+    def phases(self, u: np.ndarray) -> Callable[[Any], Any]:
+        """v (.., m) -> u . (standardised v) (.., J), for u (J, m)."""
+        ...
+
+    def characteristic(self, u: np.ndarray) -> np.ndarray:
+        """E exp(i u . (standardised v)) (J,)."""
+        ...
+
+
 class Auxiliary(NamedTuple):
-    """The law N(mean, root root^T) of what z holds beside the position, independent of it.
+    """The law N(mean, root root^T), of momenta and thermostats.
 
     Attributes:
         mean: (m,).
@@ -53,6 +80,69 @@ class Auxiliary(NamedTuple):
 
     mean: np.ndarray
     root: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """m."""
+        return len(self.mean)
+
+    @property
+    def kicks(self) -> bool:
+        """True: a momentum moves the position."""
+        return True
+
+    def draws(self, generator: np.random.Generator, count: int) -> np.ndarray:
+        """Exact draws (count, m)."""
+        return self.mean + generator.standard_normal((count, self.size)) @ self.root.T
+
+    def phases(self, u: np.ndarray) -> Callable[[Any], Any]:
+        """v (.., m) -> u . (standardised v) (.., J), for u (J, m)."""
+        matrix = np.linalg.solve(self.root.T, u.T).T
+        return lambda v: (v - self.mean) @ matrix.T
+
+    def characteristic(self, u: np.ndarray) -> np.ndarray:
+        """E exp(i u . (standardised v)) (J,)."""
+        return np.exp(-np.sum(u**2, axis=1) / 2).astype(complex)
+
+
+class Copies(NamedTuple):
+    """The law of walkers beside the one that is the position: independent draws of the same target.
+
+    Attributes:
+        target: of each.
+        temperature: of each.
+        number: of them.
+    """
+
+    target: Target
+    temperature: float
+    number: int
+
+    @property
+    def size(self) -> int:
+        """m, the numbers of all."""
+        return self.number * self.target.size
+
+    @property
+    def kicks(self) -> bool:
+        """False: each is moved as the position is."""
+        return False
+
+    def draws(self, generator: np.random.Generator, count: int) -> np.ndarray:
+        """Exact draws (count, m)."""
+        one = lambda: draw_positions(self.target, self.temperature, generator, count)  # a program for each number
+        return np.concatenate([one() for _ in range(self.number)], axis=1)
+
+    def phases(self, u: np.ndarray) -> Callable[[Any], Any]:
+        """v (.., m) -> u . (standardised v) (.., J), for u (J, m)."""
+        standard, d = standardised(self.target, self.temperature), self.target.size
+        each = [standard.phases(part) for part in np.split(u, self.number, axis=1)]
+        return lambda v: sum(f(v[..., i * d : (i + 1) * d]) for i, f in enumerate(each))
+
+    def characteristic(self, u: np.ndarray) -> np.ndarray:
+        """E exp(i u . (standardised v)) (J,)."""
+        one = standardised(self.target, self.temperature).characteristic
+        return np.prod([one(part) for part in np.split(u, self.number, axis=1)], axis=0)
 
 
 def directions(size: int, letter: str = "y") -> tuple[np.ndarray, tuple[str, ...]]:
@@ -76,60 +166,73 @@ def directions(size: int, letter: str = "y") -> tuple[np.ndarray, tuple[str, ...
 def functions_of(target: Target, temperature: float) -> Functions:
     """Bounded functions of the standardised position. Raises NotApplicable if no expectations are known."""
     w, names = directions(target.size)
-    phases, cos, sin = _of_position(target, temperature, w)
-    return _functions(phases, cos, sin, names)
+    standard = standardised(target, temperature)
+    return _functions(standard.phases(w), standard.characteristic(w), names)
 
 
-def functions_of_variable(target: Target, temperature: float, auxiliary: Auxiliary) -> Functions:
+def functions_of_variable(target: Target, temperature: float, law: Rest) -> Functions:
     """Bounded functions of z = (position, v), v standardised: of y and v alone, and of both together.
 
     The noise of a momentum moves the position by the next power of h. Raises as `functions_of`.
     """
     d = target.size
     w, names = directions(d)
-    u, others = directions(len(auxiliary.mean), "v")
+    u, others = directions(law.size, "v")
     pair = [j % len(u) for j in range(len(w))]
     both = np.concatenate([w, np.zeros((len(u), d)), w, w])
-    rest = np.concatenate([np.zeros((len(w), len(auxiliary.mean))), u, u[pair], -u[pair]])
+    rest = np.concatenate([np.zeros((len(w), law.size)), u, u[pair], -u[pair]])
     names = (
         *names,
         *others,
         *(f"{a} + {others[k]}" for a, k in zip(names, pair, strict=True)),
         *(f"{a} - ({others[k]})" for a, k in zip(names, pair, strict=True)),
     )
-    of_position, cos, sin = _of_position(target, temperature, both)
-    matrix = np.linalg.solve(auxiliary.root.T, rest.T).T
-    damped = np.exp(-np.sum(rest**2, axis=1) / 2)
-    phases = lambda z: of_position(z[..., :d]) + (z[..., d:] - auxiliary.mean) @ matrix.T
+    standard = standardised(target, temperature)
+    of_position, of_rest = standard.phases(both), law.phases(rest)
+    phases = lambda z: of_position(z[..., :d]) + of_rest(z[..., d:])
+    found = _functions(phases, standard.characteristic(both) * law.characteristic(rest), names)
     noisy = (*(len(w) + k for k in pair), *range(len(w), len(both)))
-    return _functions(phases, damped * cos, damped * sin, names)._replace(noisy=noisy)
+    return found._replace(noisy=noisy) if law.kicks else found
 
 
-def _of_position(
-    target: Target, temperature: float, w: np.ndarray
-) -> tuple[Callable[[Any], Any], np.ndarray, np.ndarray]:
-    """The phases w . y of the standardised position y, and the expectations of their cosines and sines."""
+class Standardised(NamedTuple):
+    """The standardised position y = root (x - centre) of a target.
+
+    Attributes:
+        centre: (d,).
+        root: (d, d).
+        characteristic: w (J, d) -> E exp(i w . y) (J,).
+    """
+
+    centre: np.ndarray
+    root: np.ndarray
+    characteristic: Callable[[np.ndarray], np.ndarray]
+
+    def phases(self, w: np.ndarray) -> Callable[[Any], Any]:
+        """x (.., d) -> w . y (.., J), for w (J, d)."""
+        matrix = w @ self.root
+        return lambda x: (x - self.centre) @ matrix.T
+
+
+@lru_cache(maxsize=16)
+def standardised(target: Target, temperature: float) -> Standardised:
+    """That of a target. Raises NotApplicable if no expectations are known."""
     if target.gaussian is not None:
         root = np.linalg.cholesky(target.gaussian.precision).T / np.sqrt(temperature)
-        matrix, centre = w @ root, target.gaussian.mean
-        cos, sin = np.exp(-np.sum(w**2, axis=1) / 2), np.zeros(len(w))
-    elif target.characteristic is not None and target.size > SEVERAL:
-        law = at_temperature(target, temperature)
-        assert law.characteristic is not None  # of the same family
-        points = draw_positions(law, 1.0, np.random.default_rng(0), PILOT)  # a scale need not be exact
-        centre, spread = points.mean(axis=0), points.std(axis=0)
-        matrix = w / spread
-        turned = law.characteristic(matrix) * np.exp(-1j * (matrix @ centre))
-        cos, sin = turned.real, turned.imag
-    else:
-        points, weights = _rule(target, temperature)
-        centre = weights @ points
-        spread = np.sqrt(weights @ (points - centre) ** 2)
-        # a coordinate that a constraint keeps nearly still has no scale of its own
-        matrix = w / np.maximum(spread, 1e-3 * spread.max())
-        at = (points - centre) @ matrix.T
-        cos, sin = weights @ np.cos(at), weights @ np.sin(at)
-    return (lambda x: (x - centre) @ matrix.T), cos, sin
+        return Standardised(target.gaussian.mean, root, lambda w: np.exp(-np.sum(w**2, axis=1) / 2).astype(complex))
+    if target.characteristic is not None and target.size > SEVERAL:
+        known = at_temperature(target, temperature).characteristic
+        assert known is not None  # of the same family
+        points = draw_positions(at_temperature(target, temperature), 1.0, np.random.default_rng(0), PILOT)
+        centre, root = points.mean(axis=0), np.diag(1 / points.std(axis=0))  # a scale need not be exact
+        return Standardised(centre, root, lambda w: known(w @ root) * np.exp(-1j * (w @ root @ centre)))
+    points, weights = _rule(target, temperature)
+    centre = weights @ points
+    spread = np.sqrt(weights @ (points - centre) ** 2)
+    # a coordinate that a constraint keeps nearly still has no scale of its own
+    root = np.diag(1 / np.maximum(spread, 1e-3 * spread.max()))
+    y = (points - centre) @ root
+    return Standardised(centre, root, lambda w: weights @ np.exp(1j * (y @ w.T)))
 
 
 def _rule(target: Target, temperature: float) -> tuple[np.ndarray, np.ndarray]:
@@ -143,14 +246,14 @@ def _rule(target: Target, temperature: float) -> tuple[np.ndarray, np.ndarray]:
         return law.quadrature(FINE)
 
 
-def _functions(phases: Callable[[Any], Any], cos: np.ndarray, sin: np.ndarray, names: tuple[str, ...]) -> Functions:
+def _functions(phases: Callable[[Any], Any], expected: np.ndarray, names: tuple[str, ...]) -> Functions:
     def values(x: Any) -> Any:
         xp = np if isinstance(x, np.ndarray) else jnp
         phase = phases(x)
         return xp.concatenate([xp.cos(phase), xp.sin(phase)], axis=-1)
 
     both = tuple(f"{f}({name})" for f in ("cos", "sin") for name in names)
-    return Functions(values, np.concatenate([cos, sin]), both, phases, tuple(range(len(names))))
+    return Functions(values, np.concatenate([np.real(expected), np.imag(expected)]), both, phases, tuple(range(len(names))))
 
 
 def of_one(name: str, letter: str) -> bool:

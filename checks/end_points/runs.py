@@ -17,7 +17,7 @@ from sgmcmc_verification.checks.core.compilation import OPTIMISED
 from sgmcmc_verification.checks.core.preflight import signature
 from sgmcmc_verification.checks.end_points.bounded_loops import bounded_sampler
 from sgmcmc_verification.checks.end_points.budget import require_budget
-from sgmcmc_verification.checks.end_points.functions import Auxiliary, Functions
+from sgmcmc_verification.checks.end_points.functions import Functions, Rest
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.tracing.live_leaves import leaves_by_themselves
 from sgmcmc_verification.checks.tracing.step_map import host_ravel, host_unravel
@@ -71,7 +71,7 @@ class Runs:
         target: Target,
         functions: Functions,
         long: bool = True,
-        auxiliary: Auxiliary | None = None,
+        auxiliary: Rest | None = None,
     ) -> None:
         self.target, self.functions, self.auxiliary = target, functions, auxiliary
         self.sampler, self.estimator = subject.sampler(target), subject.estimator(target)
@@ -95,8 +95,7 @@ class Runs:
         positions = draw_positions(self.target, self.temperature, generator, count)
         if self.auxiliary is None:
             return positions
-        rest = generator.standard_normal((count, len(self.auxiliary.mean))) @ self.auxiliary.root.T
-        return np.concatenate([positions, self.auxiliary.mean + rest], axis=1)
+        return np.concatenate([positions, self.auxiliary.draws(generator, count)], axis=1)
 
     @property
     def piece(self) -> int:

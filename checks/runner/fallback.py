@@ -41,7 +41,7 @@ from sgmcmc_verification.checks.tiers.invariance import (
     law_of_states,
     law_of_steps,
 )
-from sgmcmc_verification.checks.tiers.invariance.law_of_steps import UNKNOWN
+from sgmcmc_verification.checks.tiers.invariance.law_of_steps import UNKNOWN, moves_walkers
 from sgmcmc_verification.samplers.estimators.basic import Minibatch
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -178,7 +178,7 @@ def by_sampling(subject: Subject, target: str, seed: int, steps: Statement | Non
         return execute(law_of_states, subject, target, seed)
     if (read := as_program(subject, target)) is not None:
         return as_read(by_sampling(read, target, seed, steps))
-    if steps is None or _tests_proposals(subject, target):
+    if steps is None or (_tests_proposals(subject, target) and not moves_walkers(subject, find_target(target))):
         return execute(law_of_runs, subject, target, seed)
     result = execute(steps, subject, target, seed)
     if result.verdict in ("pass", "fail", "error"):

@@ -52,7 +52,9 @@ from sgmcmc_verification.checks.end_points.error_rates import (
 )
 from sgmcmc_verification.checks.end_points.functions import (
     Auxiliary,
+    Copies,
     Functions,
+    Rest,
     functions_of,
     functions_of_variable,
     of_one,
@@ -63,12 +65,16 @@ from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxiliary_law
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Tree
+from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import Diffusion, ExactLaw, Exchange
+from sgmcmc_verification.samplers.interface.sampler import Sampler
 from sgmcmc_verification.samplers.interface.whole_state import is_key
 from sgmcmc_verification.targets.target import Target
 
-EXACT, RATES, OF_MANY, OF_HOSTS = 1 << 15, 1 << 14, 1 << 13, 1 << 11
-"""Steps of the first stage: of exact kernels, at each of three step sizes, in fifty dimensions, of those in Python."""
+EXACT, OF_WALKERS, RATES, OF_MANY, OF_HOSTS = 1 << 15, 1 << 17, 1 << 14, 1 << 13, 1 << 11
+"""Steps of the first stage: of exact kernels, of those that move several walkers, at each of three step sizes, in fifty
+dimensions, of those in Python."""
 MORE, SPARE = 8, 1.5
 """Factor by which they may grow to see what is promised; of what the pilots say is needed, for they are few."""
 SEVERAL = 8
@@ -167,7 +173,7 @@ def _rejected(found: Finding) -> bool:
     return found.significance is not None and found.significance.rejected
 
 
-def law_of_rest(subject: Subject, target: Target) -> Auxiliary | None:
+def law_of_rest(subject: Subject, target: Target) -> Rest | None:
     """The law of what z holds beside the position, a hypothesis where it is not declared; None if there is nothing.
 
     Raises:
@@ -188,9 +194,35 @@ def law_of_rest(subject: Subject, target: Target) -> Auxiliary | None:
             mean, covariance = assumed_auxiliary(subject, target.size)
     except (NotApplicable, Inconclusive) as reason:
         if extra != target.size:
+            if number := other_walkers(sampler, target, estimator, z):
+                return Copies(target, claims.temperature, number)
             raise OutOfReach(f"the state holds more than the position, and {reason}") from None
         mean, covariance = np.zeros(extra), claims.temperature * np.eye(extra)
     return Auxiliary(mean, np.linalg.cholesky(covariance))
+
+
+def other_walkers(sampler: Sampler, target: Target, estimator: Estimator, z: Tree) -> int:
+    """Number of walkers, two or more, that z holds in a row behind the one that is the position; 0 if it does not."""
+    leaves, structure = jax.tree.flatten(z)
+    shapes, d = [np.shape(leaf) for leaf in leaves], target.size
+    total = sum(map(math.prod, shapes))
+    vectors = isinstance(target.example, jax.Array | np.ndarray) and target.example.ndim == 1
+    if not vectors or total < 3 * d or any(shape[-1:] != (d,) for shape in shapes):
+        return 0
+    marks = np.arange(1.0, total + 1) / total
+    ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+    parts = [part.reshape(shape) for part, shape in zip(np.split(marks, ends), shapes, strict=True)]
+    key = np.random.default_rng(0) if on_host(sampler) else jax.random.key(0)
+    shown = sampler.position(sampler.pack(key, jax.tree.unflatten(structure, parts), estimator))
+    return total // d - 1 if np.allclose(np.ravel(shown), marks[:d], rtol=1e-6) else 0
+
+
+def moves_walkers(subject: Subject, target: Target) -> bool:
+    """True for a sampler whose state holds walkers beside the position, independent draws of the target perhaps."""
+    try:
+        return isinstance(law_of_rest(subject, target), Copies)
+    except RAISED:
+        return False
 
 
 def _remembers(runs: Runs) -> bool:
@@ -280,8 +312,9 @@ def multiples(changes: np.ndarray, controls: np.ndarray) -> np.ndarray:
 
 def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
     runs, names, claims = steps.runs, steps.names, steps.runs.sampler.claims
-    alone = runs.auxiliary is None
-    count = OF_HOSTS if runs.host else OF_MANY if runs.target.size >= MANY else EXACT if exact else RATES
+    alone = runs.auxiliary is None or not runs.auxiliary.kicks
+    exactly = EXACT if runs.auxiliary is None or runs.auxiliary.kicks else OF_WALKERS
+    count = OF_HOSTS if runs.host else OF_MANY if runs.target.size >= MANY else exactly if exact else RATES
     hs = [h] if exact else [h, h / 2, h / 4]
     pilots = list(steps.changes(PILOT, steps.starts(PILOT, min(PILOTS, count // 4)), hs))
     # its own at each size: a momentum that is drawn afresh in every step makes it go like h^2
@@ -304,7 +337,7 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
         if not np.isfinite(values).all():
             return [not_finite("a step that is not finite", values.shape[1], UNIT)]
         # an order of the position alone says less of z
-        order = order_of(claims) if alone else 1
+        order = order_of(claims) if runs.auxiliary is None else 1
         return outcomes_of(values, order, np.zeros(len(used)), used, UNIT)
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
@@ -314,7 +347,7 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
 
     seen = judged(rates_of(pilots))
     worst = min(seen, key=lambda o: o.log_p)
-    if not alone and math.log(len(seen)) + worst.log_p < math.log(DOUBT):
+    if runs.auxiliary is not None and math.log(len(seen)) + worst.log_p < math.log(DOUBT):
         raise OutOfReach(f"{UNKNOWN} (by sampling, {worst.name} changes in {steps.what})")
     promised = PER_VARIANCE * PROMISED
     error = max(o.standard_error or 0.0 for o in seen if primary(o.name))

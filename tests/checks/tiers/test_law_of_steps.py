@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from sgmcmc_verification.checks.core.check import OutOfReach
-from sgmcmc_verification.checks.end_points.functions import Auxiliary, functions_of, functions_of_variable
+from sgmcmc_verification.checks.end_points.functions import Auxiliary, Copies, functions_of, functions_of_variable
 from sgmcmc_verification.checks.end_points.runs import Runs
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.tiers.invariance import law_of_several_steps, law_of_steps
 from sgmcmc_verification.checks.tiers.invariance.law_of_steps import PER_VARIANCE, Steps, with_phases
 from sgmcmc_verification.samplers.simple import simple_sampler
@@ -319,3 +320,54 @@ def test_a_step_that_raises_at_a_state_of_an_assumed_law_is_left_to_runs():
     """A width that is drawn from a normal law may be negative: no state of the sampler is."""
     with pytest.raises(OutOfReach, match="from a draw of its law a step raises ValueError: scale < 0"):
         decide(law_of_steps, Widths(), PLANE)
+
+
+class Ensemble:
+    """Four walkers: each of one half is moved by a multiple of the difference of the other two, and tested.
+
+    Without a `shift` a multiple is as likely as the opposite one, and the proposal is symmetric.
+    """
+
+    def __init__(self, temperature=1.0, shift=0.0):
+        self.temperature, self.shift = temperature, shift
+
+    def init(self, key, position, estimator):
+        return {"walkers": position + 0.3 * jax.random.normal(key, (4, *position.shape))}
+
+    def position(self, state):
+        return state["walkers"][0]
+
+    def step(self, key, state, step_size, estimator):
+        x = state["walkers"]
+        for i in range(4):
+            key, first, second, coin = jax.random.split(key, 4)
+            others = x[2:] if i < 2 else x[:2]
+            gamma = jnp.sqrt(step_size) * (self.shift + jax.random.normal(first, ()))
+            jump = gamma * (others[0] - others[1]) + jnp.sqrt(step_size) * normal(second, x[i])
+            rise = (potential(estimator, x[i] + jump) - potential(estimator, x[i])) / self.temperature
+            accept = jnp.log(jax.random.uniform(coin)) < -rise
+            x = x.at[i].set(jnp.where(accept, x[i] + jump, x[i]))
+        return {"walkers": x}
+
+
+def test_walkers_are_drawn_from_the_target_as_the_position_is():
+    assert decide(law_of_steps, Ensemble(), PLANE).verdict == "pass"
+
+
+@pytest.mark.parametrize("wrong", [Ensemble(temperature=1.3), Ensemble(shift=1.0)])
+def test_walkers_that_do_not_keep_that_law_are_left_to_runs(wrong):
+    with pytest.raises(OutOfReach, match="of a law that is not known"):
+        decide(law_of_steps, wrong, PLANE)
+
+
+def test_the_law_of_copies_is_that_of_independent_draws():
+    """Oracle: means over draws of the target."""
+    law = target("banana")
+    copies, count = Copies(law, 1.0, 3), 20_000
+    functions = functions_of_variable(law, 1.0, copies)
+    rng = np.random.default_rng(1)
+    z = np.concatenate([draw_positions(law, 1.0, rng, count), copies.draws(rng, count)], axis=1)
+    values = functions.values(z)
+    z_scores = (values.mean(axis=0) - functions.expected) / (values.std(axis=0) / np.sqrt(count))
+    assert np.abs(z_scores).max() < 5.0
+    assert copies.size == 6
