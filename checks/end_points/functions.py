@@ -253,7 +253,9 @@ def _functions(phases: Callable[[Any], Any], expected: np.ndarray, names: tuple[
         return xp.concatenate([xp.cos(phase), xp.sin(phase)], axis=-1)
 
     both = tuple(f"{f}({name})" for f in ("cos", "sin") for name in names)
-    return Functions(values, np.concatenate([np.real(expected), np.imag(expected)]), both, phases, tuple(range(len(names))))
+    return Functions(
+        values, np.concatenate([np.real(expected), np.imag(expected)]), both, phases, tuple(range(len(names)))
+    )
 
 
 def of_one(name: str, letter: str) -> bool:

@@ -65,6 +65,7 @@ from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxiliary_law
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.tracing.step_map import host_unravel
 from sgmcmc_verification.samplers.interface.aliases import Estimator, Tree
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import Diffusion, ExactLaw, Exchange
@@ -203,24 +204,23 @@ def law_of_rest(subject: Subject, target: Target) -> Rest | None:
 
 def other_walkers(sampler: Sampler, target: Target, estimator: Estimator, z: Tree) -> int:
     """Number of walkers, two or more, that z holds in a row behind the one that is the position; 0 if it does not."""
-    leaves, structure = jax.tree.flatten(z)
-    shapes, d = [np.shape(leaf) for leaf in leaves], target.size
+    shapes, d = [np.shape(leaf) for leaf in jax.tree.leaves(z)], target.size
     total = sum(map(math.prod, shapes))
     vectors = isinstance(target.example, jax.Array | np.ndarray) and target.example.ndim == 1
     if not vectors or total < 3 * d or any(shape[-1:] != (d,) for shape in shapes):
         return 0
     marks = np.arange(1.0, total + 1) / total
-    ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
-    parts = [part.reshape(shape) for part, shape in zip(np.split(marks, ends), shapes, strict=True)]
     key = np.random.default_rng(0) if on_host(sampler) else jax.random.key(0)
-    shown = sampler.position(sampler.pack(key, jax.tree.unflatten(structure, parts), estimator))
+    shown = sampler.position(sampler.pack(key, host_unravel(z)(marks), estimator))
     return total // d - 1 if np.allclose(np.ravel(shown), marks[:d], rtol=1e-6) else 0
 
 
 def moves_walkers(subject: Subject, target: Target) -> bool:
     """True for a sampler whose state holds walkers beside the position, independent draws of the target perhaps."""
     try:
-        return isinstance(law_of_rest(subject, target), Copies)
+        sampler, estimator = subject.sampler(target), subject.estimator(target)
+        z = sampler.unpack(example_state(sampler, target, estimator))
+        return other_walkers(sampler, target, estimator, z) > 0
     except RAISED:
         return False
 
@@ -313,7 +313,7 @@ def multiples(changes: np.ndarray, controls: np.ndarray) -> np.ndarray:
 def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
     runs, names, claims = steps.runs, steps.names, steps.runs.sampler.claims
     alone = runs.auxiliary is None or not runs.auxiliary.kicks
-    exactly = EXACT if runs.auxiliary is None or runs.auxiliary.kicks else OF_WALKERS
+    exactly = OF_WALKERS if isinstance(runs.auxiliary, Copies) else EXACT
     count = OF_HOSTS if runs.host else OF_MANY if runs.target.size >= MANY else exactly if exact else RATES
     hs = [h] if exact else [h, h / 2, h / 4]
     pilots = list(steps.changes(PILOT, steps.starts(PILOT, min(PILOTS, count // 4)), hs))

@@ -12,6 +12,7 @@ to stay equal.
 import contextlib
 import dataclasses
 import itertools
+import operator
 from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
@@ -124,6 +125,11 @@ class Traced(NamedTuple):
     blocks: list[slice]
 
 
+def energy_of_product(x: Any) -> jax.Array:
+    """U = sum x^2 / 2 + x^4 / 12 over all coordinates of an array or a tree."""
+    return jax.tree.reduce(operator.add, jax.tree.map(lambda leaf: jnp.sum(leaf**2 / 2 + leaf**4 / 12), x))
+
+
 @lru_cache(maxsize=16)
 def product(shape: int | tuple[int, ...], positive: bool = False) -> Target:
     """Equal coordinates, so many or in this shape, with U = sum x^2 / 2 + x^4 / 12, of which a gradient is asked for.
@@ -136,7 +142,7 @@ def product(shape: int | tuple[int, ...], positive: bool = False) -> Target:
         name=f"product-{shape}",
         manifold=Positive(size) if positive else Euclidean(size),
         example=placed(np.full(shape, 0.7)),
-        potential=lambda x: jnp.sum(x**2 / 2 + x**4 / 12),
+        potential=energy_of_product,
         curvature=2.0,
         terms=DataTerms(lambda x: jnp.sum(x**2 / 2), datum, placed(np.full(5, 0.2)), 5),
     )

@@ -12,23 +12,22 @@ Source: ding2014bayesian, equation (7), in which n is the number of all paramete
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import claims_of
-from sgmcmc_verification.checks.core.start_position import start_state
 from sgmcmc_verification.checks.programs.trees import placed
+from sgmcmc_verification.checks.tiers.premises.coordinates import energy_of_product
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator
-from sgmcmc_verification.checks.tracing.noise_tape import Noise, record, require_fed
-from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.checks.tracing.noise_tape import Noise
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, host_ravel, step_map
 from sgmcmc_verification.samplers.interface.claims import ParticleLaw
 from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
 from sgmcmc_verification.targets.target import Target
@@ -54,12 +53,11 @@ class Answers(NamedTuple):
     shared: np.ndarray
 
 
+@lru_cache(maxsize=1)
 def _two_leaves() -> Target:
-    """Equal coordinates in two leaves, with U = sum x^2 / 2 + x^4 / 12."""
+    """Equal coordinates in two leaves."""
     example = {"first": placed(np.full(SIZES[0], 0.7)), "second": placed(np.full(SIZES[1], 0.7))}
-    each = lambda leaf: jnp.sum(leaf**2 / 2 + leaf**4 / 12)
-    potential = lambda x: each(x["first"]) + each(x["second"])
-    return Target("product-of-two-leaves", Euclidean(sum(SIZES)), example, potential, curvature=2.0)
+    return Target("product-of-two-leaves", Euclidean(sum(SIZES)), example, energy_of_product, curvature=2.0)
 
 
 def _parts(z: Any) -> tuple[list[tuple[int, int]], list[int], np.ndarray]:
@@ -68,10 +66,8 @@ def _parts(z: Any) -> tuple[list[tuple[int, int]], list[int], np.ndarray]:
     A part is two leaves in a row with the sizes of those of a position, or one with the number of all coordinates. Its
     coordinates are made equal.
     """
-    leaves = [np.asarray(leaf, float) for leaf in jax.tree.leaves(z)]
-    sizes = [leaf.size for leaf in leaves]
+    sizes, flat = [np.size(leaf) for leaf in jax.tree.leaves(z)], host_ravel(z)
     ends = np.cumsum([0, *sizes]).tolist()
-    flat = np.concatenate([leaf.ravel() for leaf in leaves])
     parts: list[tuple[int, int]] = []
     rest: list[int] = []
     i = 0
@@ -90,17 +86,13 @@ def answers(subject: Subject) -> Answers:
     """The answers of a step. Raises NotApplicable, or OutOfReach where draws cannot be chosen."""
     target = _two_leaves()
     try:
-        sampler, estimator = subject.sampler(target), subject.estimator(target)
-        host = on_host(sampler)
-        key = np.random.default_rng(0) if host else jax.random.key(0)
-        z = sampler.unpack(start_state(sampler, key, target.example, estimator))
+        step = step_map(subject, target)
     except RAISED as error:
         raise NotApplicable(f"the method takes no such pytree ({one_line(error, 120)})") from None
-    h = subject.step_size(target) / SMALL
-    parts, rest, flat = _parts(z)
+    parts, rest, flat = _parts(step.sampler.unpack(step.template.state))
     if not parts or not rest:
         raise NotApplicable("z holds nothing that coordinates of two leaves could share")
-    move = _on_host(sampler, z, estimator, h) if host else _traced(sampler, z, estimator, h, flat)
+    move = _without_noise(step, subject.step_size(target) / SMALL)
     end = move(flat)
     moved = np.zeros((len(parts), 2, flat.size))
     for number, places in enumerate(parts):
@@ -111,33 +103,15 @@ def answers(subject: Subject) -> Answers:
     return Answers(own - SHIFT * np.eye(len(parts))[:, :, None], moved[:, :, rest])
 
 
-def _traced(sampler: Any, z: Any, estimator: Any, h: float, flat: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    _, unravel = ravel_pytree(z)
-
-    def step(values: jax.Array) -> jax.Array:
-        pack_key, step_key = jax.random.split(jax.random.key(0))
-        after = sampler.step(step_key, sampler.pack(pack_key, unravel(values), estimator), h, estimator)
-        return ravel_pytree(sampler.unpack(after))[0]
-
-    program = record(step, jax.device_put(flat))
-    require_fed(program)
-    normals, coins = np.zeros(program.count("normal")), np.full(program.count("uniform"), 0.5)
-    noise = Noise(normals, coins, np.zeros(program.count("integer"), int))
-    run = jax.jit(lambda values: program(noise, values))
-    return lambda values: np.asarray(run(values), float)
-
-
-def _on_host(sampler: Any, z: Any, estimator: Any, h: float) -> Callable[[np.ndarray], np.ndarray]:
-    leaves, structure = jax.tree.flatten(z)
-    ends = np.cumsum([np.size(leaf) for leaf in leaves])[:-1]
-
-    def step(values: np.ndarray) -> np.ndarray:
-        made = [np.array(v).reshape(np.shape(leaf)) for v, leaf in zip(np.split(values, ends), leaves, strict=True)]
-        state = sampler.pack(ScriptedGenerator(np.zeros(0)), jax.tree.unflatten(structure, made), estimator)
-        after = sampler.unpack(sampler.step(ScriptedGenerator(np.zeros(0)), state, h, estimator))
-        return np.concatenate([np.ravel(np.asarray(leaf, float)) for leaf in jax.tree.leaves(after)])
-
-    return step
+def _without_noise(step: JaxStep | HostStep, h: float) -> Callable[[np.ndarray], np.ndarray]:
+    """z -> z' with normals of 0. Raises NotFed, or Unintercepted when it is called, where draws cannot be chosen."""
+    if isinstance(step, HostStep):
+        return lambda z: step.once(ScriptedGenerator(np.zeros(0)), z, h)[0]
+    step.require_known_draws()
+    count = step.program.count
+    noise = Noise(np.zeros(count("normal")), np.full(count("uniform"), 0.5), np.zeros(count("integer"), int))
+    run = jax.jit(lambda z: step.program(noise, z, h)[0])
+    return lambda z: np.asarray(run(z), float)
 
 
 def _targets(subject: Subject) -> tuple[str, ...]:
