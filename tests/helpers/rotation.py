@@ -24,6 +24,8 @@ PARTS = 16
 """Parts of the costly groups, of which one commit runs one."""
 COSTLY = 0.5
 """Seconds from which a group is costly."""
+EVEN = 1.1
+"""Ratio of the dearest part to the cheapest from which all groups are shared out anew."""
 RECENT = 5
 """Commits whose changes are run by all tests that bear the name of a file that they touch."""
 
@@ -126,13 +128,31 @@ def measured(path: str, recorded: dict[str, Recorded]) -> dict[str, Recorded]:
             seconds[group] += float(case.get("time") or 0)
             tests[group] += 1
     found = {group: each for group, each in recorded.items() if tests[group] in (0, each.tests)}
-    sums = [sum(each.seconds for each in found.values() if each.part == part) for part in range(PARTS)]
-    for group, s in seconds.most_common():  # the costly ones first, each to the part that has least so far
-        if s >= COSTLY and group not in found:
-            part = sums.index(min(sums))
-            sums[part] += s
-            found[group] = Recorded(part, round(s, 1), tests[group])
-    return found
+    new = {group: (s, tests[group]) for group, s in seconds.items() if s >= COSTLY and group not in found}
+    together = _shared_out(found, new)
+    if _uneven(together):  # a group that grew may leave no part that has room for it
+        together = _shared_out({}, {group: (each.seconds, each.tests) for group, each in together.items()})
+    return together
+
+
+def _shared_out(found: dict[str, Recorded], new: dict[str, tuple[float, int]]) -> dict[str, Recorded]:
+    """What was found, and new groups by seconds and tests, the costly ones first, each in the part that has least."""
+    together, sums = dict(found), sums_of(found)
+    for group, (s, number) in sorted(new.items(), key=lambda item: -item[1][0]):
+        part = sums.index(min(sums))
+        sums[part] += s
+        together[group] = Recorded(part, round(s, 1), number)
+    return together
+
+
+def sums_of(recorded: dict[str, Recorded]) -> list[float]:
+    """Seconds of each part."""
+    return [sum(each.seconds for each in recorded.values() if each.part == part) for part in range(PARTS)]
+
+
+def _uneven(recorded: dict[str, Recorded]) -> bool:
+    sums = sums_of(recorded)
+    return 0 < EVEN * min(sums) <= max(sums)
 
 
 def main(path: str) -> None:

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.helpers.rotation import (
+    EVEN,
     PARTS,
     RECORD,
     ROOT,
@@ -16,6 +17,7 @@ from tests.helpers.rotation import (
     measured,
     of_commit,
     read,
+    sums_of,
 )
 
 TESTS = [
@@ -63,6 +65,19 @@ def test_a_report_tells_what_is_costly(tmp_path):
     assert measured(report, {"g": as_it_was._replace(tests=3)}) == {"g": Recorded(0, 2.8, 2)}
 
 
+def test_groups_are_shared_out_anew_where_one_that_grew_leaves_no_room(tmp_path):
+    group = '<properties><property name="group" value="grown"/></properties>'
+    (tmp_path / "tests.xml").write_text(
+        f'<testsuites><testcase name="a" time="30">{group}</testcase></testsuites>', encoding="utf-8"
+    )
+    others = {f"{part}, {i}": Recorded(part, 1.0, 1) for part in range(PARTS) for i in range(20)}
+    found = measured(str(tmp_path / "tests.xml"), {**others, "grown": Recorded(0, 1.0, 2)})
+    assert {group: each for group, each in found.items() if each.seconds > 1} == {"grown": Recorded(0, 30.0, 1)}
+    assert found.keys() == {*others, "grown"}
+    rest = sums_of(found)[1:]
+    assert max(rest) < EVEN * min(rest)
+
+
 def test_a_folder_without_a_commit_is_told_in_one_line(tmp_path):
     with pytest.raises(
         NoCommit, match=r"^--costly rotate: a commit says which part .*\(fatal: not a git repository[^\n]*$"
@@ -72,8 +87,8 @@ def test_a_folder_without_a_commit_is_told_in_one_line(tmp_path):
 
 def test_the_parts_are_of_one_size():
     """Within a tenth of one another, so that no commit waits long."""
-    seconds = [sum(each.seconds for each in read(RECORD).values() if each.part == part) for part in range(PARTS)]
-    assert max(seconds) < 1.1 * min(seconds)
+    seconds = sums_of(read(RECORD))
+    assert max(seconds) < EVEN * min(seconds)
 
 
 def test_a_run_by_the_option_leaves_out_other_parts_and_says_so():
