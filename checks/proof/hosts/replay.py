@@ -4,12 +4,14 @@ A record whose branches are too many to be read one after the other is a program
 keys of JAX, and a generator of NumPy that hands out the same numbers has the real step end where the program does.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sgmcmc_verification.checks.programs.rolled import rolled
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.hosts.generators import KeyedGenerator
 from sgmcmc_verification.checks.proof.hosts.guard import ROUND_OFF, require_nothing_kept
@@ -18,6 +20,7 @@ from sgmcmc_verification.checks.proof.hosts.recorded import Held, Recorded
 from sgmcmc_verification.checks.proof.hosts.states import opened, values
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.interface.aliases import Estimator
 from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.sampler import Sampler
 from sgmcmc_verification.targets.target import Target
@@ -26,6 +29,16 @@ FACTORS = (0.1, 1.0, 7.0, 40.0)
 """Multiples of the usual step size: at the larger ones proposals are rejected."""
 STEPS = 24
 """Steps at each of them: a side that one step in ten takes is not taken in any of 96 with a chance of 4e-5."""
+
+
+@dataclass(frozen=True, eq=False)
+class AtOnce(Recorded):
+    """A record whose steps compute arrays where Python computed entries; to be run, and not to be read."""
+
+    def step(self, key: Any, state: Held, step_size: Any, estimator: Estimator) -> Held:
+        """Take one step."""
+        step = super().step
+        return rolled(lambda key, state, size: step(key, state, size, estimator))(key, state, step_size)
 
 
 def replayed(sampler: Sampler, target: Target, step_size: float) -> Recorded:
@@ -40,7 +53,7 @@ def replayed(sampler: Sampler, target: Target, step_size: float) -> Recorded:
         Unreadable: if there is no such program, or if it differs from the real steps.
     """
     require_nothing_kept(sampler, target)
-    record, host, exact = Recorded(sampler, modules_of(sampler)), HostExact(target), Exact(target)
+    record, host, exact = AtOnce(sampler, modules_of(sampler)), HostExact(target), Exact(target)
     init = jax.jit(lambda key, position: record.init(key, position, exact))
     step = jax.jit(lambda key, state, h: record.step(key, state, h, exact))
     position = jax.tree.map(np.array, target.example)
