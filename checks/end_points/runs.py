@@ -4,6 +4,8 @@ A run of a sampler needs nothing but its code: no tape, no claims, no law of wha
 function along one run is one value; those of runs with their own starts and keys are independent.
 """
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -270,6 +272,34 @@ def _few(runs: Runs, compiled: int, host: int) -> int:
     if not runs.host:
         return compiled
     return host // 2 if runs.target.size > FEW else host
+
+
+def host_calls(runs: Runs, h: float) -> tuple[int, int]:
+    """Functions that a start and a step in Python call: what they cost, as a number that is the same in every run."""
+    generator, unravel = np.random.default_rng(0), host_unravel(runs.target.example)
+    place, sampler = np.array(host_ravel(runs.target.example)), runs.sampler
+    begin = lambda: sampler.init(generator, unravel(place.copy()), runs.estimator)
+    step = lambda: sampler.step(generator, begin(), h, runs.estimator)
+    step()  # what is made once is no cost of a step
+    start = _calls(begin)
+    return start, max(_calls(step) - start, 1)
+
+
+def _calls(function: Callable[[], Any]) -> int:
+    """Functions of Python that are called by a function."""
+    count, before = 0, sys.getprofile()
+
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        del frame, argument
+        count += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
 
 
 def position_is_all(runs: Runs) -> bool:

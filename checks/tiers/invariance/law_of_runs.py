@@ -32,7 +32,7 @@ from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw
 
 RUNS, HOST_RUNS, OF_MANY = 1 << 14, 480, 3 << 10
 """The most runs of the first stage: of compiled steps, of those that Python takes one by one, in many dimensions."""
-LEAST, HOST_LEAST = 1 << 10, 64
+LEAST, HOST_LEAST = 1 << 10, 192
 """Runs that are always made: compiled ones, and in Python in many dimensions."""
 AGAIN = 1 << 12
 """The most runs at a further step size: what is wrong there alone, as a scale that follows the position, is far off."""
@@ -50,7 +50,7 @@ PROMISED, HOST_PROMISED = 0.5, 1.5
 AIMS = ((1, 0.03), (8, 0.15), (math.inf, 0.4))
 """Part of it that runs are made to see, as many as pilots say are needed, by dimension, of an exact kernel."""
 OTHER_AIMS = ((FEW, 0.4), (math.inf, 0.7))
-"""The same of any other kernel."""
+"""The same of any other kernel, and of all in Python."""
 
 
 UNIT = "of a characteristic function"
@@ -140,7 +140,8 @@ def _judge(
     if wider > 1 and longer == 1:
         count = min(count, AGAIN)
     if np.isfinite(spread).all() and (not runs.host or case.target.size > FEW):
-        aim = next(part for most, part in (AIMS if exact else OTHER_AIMS) if case.target.size <= most)
+        aims = AIMS if exact and not runs.host else OTHER_AIMS
+        aim = next(part for most, part in aims if case.target.size <= most)
         least = HOST_LEAST if runs.host else LEAST
         count = min(count, max(least, enough(amplified * spread.max(), promised * aim, tests)))
 

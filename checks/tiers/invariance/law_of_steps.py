@@ -59,12 +59,20 @@ from sgmcmc_verification.checks.end_points.functions import (
     functions_of_variable,
     of_one,
 )
-from sgmcmc_verification.checks.end_points.runs import FEW, Runs, example_state, step_sizes_of
+from sgmcmc_verification.checks.end_points.runs import (
+    FEW,
+    HOST_PILOTS,
+    Runs,
+    example_state,
+    host_calls,
+    step_sizes_of,
+)
 from sgmcmc_verification.checks.end_points.step_size_limit import order_of, outcomes_of
 from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxiliary_law
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.tiers.invariance.law_of_runs import HOST_LEAST, HOST_RUNS, HOST_STEPS
 from sgmcmc_verification.checks.tracing.step_map import host_unravel
 from sgmcmc_verification.samplers.interface.aliases import Estimator, Tree
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -156,6 +164,8 @@ def _judged(case: Case, seed: int, several: int, runs: Runs, functions: Function
     if case.target.terms is not None and _remembers(runs):
         raise OutOfReach(REMEMBERS)
     tests = tests_proposals(case.subject, claims)
+    if tests:
+        _require_cheaper(runs, case.step_size, several, OF_HOSTS)
     (h, rejected), *others = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
     steps = Steps(runs, functions, several, seed)
     # What tests its proposals is likely to be exact, claimed or not: seen at one step size, with less noise.
@@ -310,6 +320,16 @@ def multiples(changes: np.ndarray, controls: np.ndarray) -> np.ndarray:
     return np.stack([np.linalg.lstsq(c, y, rcond=None)[0] for y, c in columns], axis=1)
 
 
+def _require_cheaper(runs: Runs, h: float, number: int, count: int) -> None:
+    """Raise OutOfReach if runs of a kernel in Python call fewer functions than `count` steps and those of one place."""
+    if not runs.host:
+        return
+    start, step = host_calls(runs, h)
+    of_runs = (HOST_LEAST if runs.target.size > FEW else HOST_RUNS) + HOST_PILOTS
+    if 2 * count * (start + number * step) > of_runs * (start + HOST_STEPS * step):
+        raise OutOfReach("runs cost less than so many steps")
+
+
 def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
     runs, names, claims = steps.runs, steps.names, steps.runs.sampler.claims
     alone = runs.auxiliary is None or not runs.auxiliary.kicks
@@ -355,6 +375,8 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
     if needed > MORE * count:
         raise OutOfReach(f"{needed} steps would be needed to see what is promised")
     count = max(count, needed)
+    if exact:
+        _require_cheaper(runs, h, steps.number, count)
 
     what = f"{rejected:.0%} of the steps rejected, " if rejected else ""
     what += "the change of" if exact else "the limit h -> 0 of the rate of"

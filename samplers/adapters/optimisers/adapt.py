@@ -162,9 +162,9 @@ def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
 
 
 def claims_of(found: Convention, remembers: bool) -> Claims:
-    """The claims of SGLD for a step without memory, else a law alone."""
+    """The claims of SGLD for a step without memory that mixes no coordinates, else a law alone."""
     reading = found.reading
-    if reading.linear and reading.even_noise and not (remembers or reading.others):
+    if reading.linear and reading.even_noise and reading.independent and not (remembers or reading.others):
         return sgld_claims(found.claimed)
     source = Source("welling2011bayesian", "equation (4)")
     return Claims(

@@ -255,3 +255,45 @@ def of_torch(rng, x, h, estimator):
 @pytest.mark.parametrize("name", ["pack_unpack_inverse", "key_discipline", "every_input_matters"])
 def test_arrays_that_a_step_in_python_is_given_are_those_of_numpy(step, name):
     assert verdict(name, simple_sampler(step, backend="host")).verdict == "pass"
+
+
+class Mixed:
+    """A walk, and in every second step a draw that does not look at where the chain is, both tested."""
+
+    backend = "host"
+
+    def step(self, rng, x, step_size, estimator):
+        energy = lambda y: float(estimator.estimate(rng, (), y)[0].potential)
+        anew = rng.random() < 0.5
+        y = rng.standard_t(3, x.shape) if anew else x + np.sqrt(2 * step_size) * rng.standard_normal(x.shape)
+        forth = (2 * np.log1p(y**2 / 3).sum() - 2 * np.log1p(x**2 / 3).sum()) if anew else 0.0
+        return y if np.log(rng.random()) < energy(x) - energy(y) + forth else np.array(x)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_step_that_forgets_the_state_now_and_then_reads_it(seed):
+    assert verdict("every_input_matters", Mixed(), seed).verdict == "pass"
+
+
+class Wide:
+    """Random walk Metropolis whose proposals are never accepted where its option is large."""
+
+    def __init__(self, power=1.0):
+        self.power = power
+
+    def step(self, key, x, step_size, estimator):
+        a, b = jax.random.split(key)
+        y = x + step_size ** (1 - self.power / 2) * 1e3 ** (self.power - 1) * jax.random.normal(a, x.shape)
+        energy = lambda q: estimator.estimate(key, (), q)[0].potential
+        return jnp.where(jnp.log(jax.random.uniform(b)) < energy(x) - energy(y), y, x)
+
+
+@pytest.mark.parametrize(("foreign", "expected"), [(True, "inconclusive"), (False, "fail")])
+def test_a_chain_that_is_frozen_with_an_option_that_was_made_up_has_shown_nothing(foreign, expected):
+    (mine, *_) = resolve_object("mine", Wide)
+    mine = replace(mine, row=replace(mine.row, foreign=foreign))
+    movement = find_statement("movement")
+    assert execute(movement, mine, LINE, 0).verdict == "pass"
+    frozen = execute(movement, replace(mine, options={"power": 6.0}), LINE, 0)
+    assert frozen.verdict == expected
+    assert "frozen" in frozen.reason

@@ -322,6 +322,32 @@ def test_a_step_that_raises_at_a_state_of_an_assumed_law_is_left_to_runs():
         decide(law_of_steps, Widths(), PLANE)
 
 
+class Tuned:
+    """Random walk Metropolis in NumPy; a start takes as long as many steps."""
+
+    backend = "host"
+
+    def __init__(self, pilot):
+        self.pilot = pilot
+
+    def init(self, rng, position, estimator):
+        x = np.zeros_like(position)
+        for _ in range(self.pilot):
+            x = self.step(rng, x, 0.1, estimator)
+        return np.array(position)
+
+    def step(self, rng, x, h, estimator):
+        y = x + np.sqrt(2 * h) * rng.standard_normal(x.shape)
+        energy = lambda q: float(estimator.estimate(rng, (), q)[0].potential)
+        return y if rng.standard_exponential() > energy(y) - energy(x) else x
+
+
+def test_steps_in_python_whose_start_is_dear_are_left_to_runs():
+    assert decide(law_of_steps, Tuned(0), PLANE).verdict == "pass"
+    with pytest.raises(OutOfReach, match="runs cost less"):
+        decide(law_of_steps, Tuned(100), PLANE)
+
+
 class Ensemble:
     """Four walkers: each of one half is moved by a multiple of the difference of the other two, and tested.
 

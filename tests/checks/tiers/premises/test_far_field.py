@@ -14,6 +14,7 @@ from sgmcmc_verification.checks.tiers.premises.far_field import far_field
 from sgmcmc_verification.samplers.types import AdaptiveLaw, Claims, Source, StationaryLaw
 from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal, potential, subject
+from tests.strangers.right.eleventh_users.dual_averaged_ghmc import DualAveragedGHMC
 
 PLANE = "gaussian-correlated-2d"
 
@@ -93,6 +94,11 @@ def test_an_energy_that_is_read_by_its_level_fails(name):
     finding = decide(far_field, LEVELS[name], PLANE)
     assert finding.verdict == "fail", finding.reason
     assert "added to the potential" in finding.reason
+
+
+def test_a_start_that_round_off_makes_another_one_is_not_read_by_its_level():
+    """Its pilot chain turns the round-off of energies around a thousand into another step size of its leapfrogs."""
+    assert level_that_matters(subject(DualAveragedGHMC(), PLANE), target(PLANE)) is None
 
 
 def test_what_has_the_level_of_the_energy_for_a_purpose_is_left_alone():

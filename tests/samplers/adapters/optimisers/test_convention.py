@@ -16,15 +16,19 @@ import numpy as np
 import pytest
 
 from sgmcmc_verification.checks.core.importer import load_object
+from sgmcmc_verification.checks.registry import find_statement
 from sgmcmc_verification.samplers.adapters.optimisers.adapt import of_optax, of_torch
 from sgmcmc_verification.samplers.adapters.optimisers.convention import Convention
+from sgmcmc_verification.samplers.interface.claims import Diffusion
+from sgmcmc_verification.targets.registry import target
+from tests.helpers.strangers import decide
 
 FILES = Path(__file__).resolve().parents[3] / "strangers" / "optimisers"
 for module in ("torch", "optax"):
     if find_spec(module) is None:
         pytest.skip(f"needs {module}: pip install 'sgmcmc-verification[{module}]'", allow_module_level=True)
 
-LR = 2e-3
+LR, PLANE = 2e-3, "gaussian-correlated-2d"
 
 
 @pytest.fixture(autouse=True)
@@ -318,3 +322,28 @@ def test_a_friction_that_mixes_coordinates_is_read_one_coordinate_at_a_time(kind
     assert found.reading.linear
     assert (abs(found.temperature - 1) < 1e-7) == (kind == "right")
     assert not text.startswith("uphill")
+
+
+@pytest.mark.parametrize(("symmetric", "verdict"), [(True, "pass"), (False, "fail")])
+def test_a_matrix_that_mixes_coordinates_is_no_langevin_equation_with_unit_diffusion(symmetric, verdict):
+    """w' = w - lr A g + sqrt(2 lr) L xi keeps exp(-U) for A = L L^T, and not for A = 1."""
+    import torch
+
+    class Dense(torch.optim.Optimizer):
+        def __init__(self, params, lr=1e-3, num_data=10):
+            super().__init__(params, {"lr": lr, "num_data": num_data})
+
+        @torch.no_grad()
+        def step(self):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    lower = torch.tril(torch.full((p.numel(), p.numel()), 0.3)).to(p) + 0.7 * torch.eye(p.numel()).to(p)
+                    slope = group["num_data"] * p.grad.reshape(-1)
+                    drift = lower @ (lower.T @ slope) if symmetric else slope
+                    move = (2 * group["lr"]) ** 0.5 * lower @ torch.randn(p.numel(), dtype=p.dtype)
+                    p.add_((move - group["lr"] * drift).reshape(p.shape))
+
+    build, found, *_ = of_torch("mine", Dense, {})
+    assert not found.reading.independent
+    assert Diffusion not in build(target(PLANE)).claims
+    assert decide(find_statement("invariant_law_for_every_potential"), build, PLANE).verdict == verdict
