@@ -166,7 +166,7 @@ class _Graph:
         return is_sum and self._values[number].aval.dtype.kind == "f" and len(self._terms(number)) >= LONG
 
     def _kind(self, number: int) -> Hashable:
-        """What numbers have in common that can be computed at once; the number itself where that is nothing."""
+        """A kind that numbers share which can be computed at once; the number itself where there are no others."""
         if number not in self._kinds:
             self._kinds[number] = self._found_kind(number)
         return self._kinds[number]
