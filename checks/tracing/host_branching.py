@@ -12,7 +12,8 @@ import numpy as np
 from scipy import special
 
 from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite
-from sgmcmc_verification.samplers.estimators.host import Seeding, Unintercepted
+from sgmcmc_verification.samplers.estimators.host import Unintercepted
+from sgmcmc_verification.samplers.interface.seeding import Seeding
 from sgmcmc_verification.targets.numerics.quadrature import jacobi_rule
 
 __all__ = ["BranchingGenerator", "ScriptedGenerator", "Unintercepted", "branches"]

@@ -11,7 +11,6 @@ import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jax.typing import ArrayLike
 
 from sgmcmc_verification.samplers.estimators.basic import Exact, compiled_gradient
 from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position
@@ -22,35 +21,6 @@ from sgmcmc_verification.targets.target import Target
 
 class Unintercepted(Exception):
     """The step drew from a law that the given generator cannot feed; the message names it."""
-
-
-WIDE = 2**31 - 1
-"""Width of a range of whole numbers of which one is drawn as the seed of another generator, and for nothing else."""
-FIRST_SEED = 1_500_450_271
-"""The seeds of a step are it and those after it: no program has such a constant."""
-
-
-class Seeding:
-    """The part of a generator with chosen draws that hands out seeds of other generators, where those are followed.
-
-    Attributes:
-        seeds: the seeds of a step, with the states in which a generator of each has drawn; None where nobody follows
-            other generators, and a seed is a draw like any other.
-    """
-
-    seeds: dict[int, set[bytes]] | None = None
-
-    def new_seed(self, low: ArrayLike, high: ArrayLike | None, size: object) -> int | None:
-        """A seed that no other call is given; None for what is no seed, or is not to be one."""
-        low, high = (0, low) if high is None else (low, high)
-        if self.seeds is None or size is not None or np.ndim(low) or np.ndim(high):
-            return None
-        first = int(np.asarray(low))
-        if int(np.asarray(high)) - first < WIDE:
-            return None
-        seed = first + FIRST_SEED + len(self.seeds)
-        self.seeds[seed] = set()
-        return seed
 
 
 def estimator_key(generator: np.random.Generator, estimator: Estimator) -> Any:

@@ -2,12 +2,15 @@
 
 A sampler in Python may keep an object of a class of its own, a deque, a structured array or tensors of torch. What it
 holds is a Markov chain all the same; its numbers are where z is looked for (`whole_state`), which takes a tree of them.
+A generator of NumPy that it keeps from its start gives way to that of each step.
 """
 
 import collections
+import copy
 import dataclasses
 import enum
 import inspect
+import itertools
 import sys
 import types
 from collections.abc import Iterator, Mapping
@@ -18,6 +21,7 @@ import numpy as np
 
 from sgmcmc_verification.samplers.interface.from_step import Completed
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.seeding import Seeding
 from sgmcmc_verification.samplers.interface.trees import Builder, Key, Position, Scalar, State, Tree
 
 Held = Tree
@@ -25,6 +29,7 @@ Held = Tree
 Form = tuple[Held, ...]
 """All of a state but its numbers: nested tuples, which can be compared."""
 FIXED = (type(None), str, bytes, enum.Enum, types.FunctionType, types.BuiltinFunctionType, type)
+GENERATORS = (np.random.Generator, Seeding)
 NUMBERS = (bool, int, float, np.bool_, np.number, jax.Array)
 TRIED = 3
 """Steps after which a state still has to come apart."""
@@ -81,9 +86,9 @@ def opened(state: State, twice: bool = False) -> Opened:
     return Opened(form, leaves)
 
 
-def closed(state: Opened) -> State:
-    """The state as the sampler knows it, its arrays copied."""
-    return _made(state.form, iter(state.leaves))
+def closed(state: Opened, generator: Key = None) -> State:
+    """The state as the sampler knows it, its arrays copied; `generator` stands for the generators that it holds."""
+    return _made(state.form, iter(state.leaves), generator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +107,7 @@ class OpenStates:
 
     def step(self, key: Key, state: Opened, step_size: Scalar, estimator: Estimator) -> Opened:
         """The next state."""
-        return _as_before(opened(self.sampler.step(key, closed(state), step_size, estimator)), state)
+        return _as_before(opened(self.sampler.step(key, closed(state, key), step_size, estimator)), state)
 
     def position(self, state: Opened) -> Position:
         """The position of a state, its tensors as arrays."""
@@ -130,7 +135,7 @@ def _kinds(form: Held) -> Iterator[str]:
             yield kind
         case ("fields", kind):
             yield from ["fields"] * len(kind.names)
-        case ("fixed", _):
+        case ("fixed", _) | ("generator",):
             return
         case ("mapping" | "object", _, _, *parts) | ("sequence" | "deque", _, *parts):
             for part in parts:
@@ -158,6 +163,7 @@ def open_state(sampler: Completed, position: Position, estimator: Estimator, ste
         return sampler
     methods = OpenStates(sampler)
     try:
+        _require_streams(sampler, position, estimator, step_size)
         state = methods.init(generator, position, estimator)
         for _ in range(TRIED):
             state = methods.step(generator, state, step_size, estimator)
@@ -165,6 +171,28 @@ def open_state(sampler: Completed, position: Position, estimator: Estimator, ste
         return sampler
     made = {"init": methods.init, "step": methods.step, "position": methods.position}
     return dataclasses.replace(sampler, **made, unpack=methods.position, pack=methods.init)
+
+
+def _require_streams(sampler: Sampler, position: Position, estimator: Estimator, step_size: float) -> None:
+    """Raise Closed if generators that states hold are the same for each start, or for each step.
+
+    Others are streams of their own, as a key is that a state of JAX holds: what they draw, the generator of each step
+    may draw in their place.
+    """
+    state, other = (sampler.init(np.random.default_rng(i), position, estimator) for i in (0, 1))
+    seen = [_next_draws(other), _next_draws(state)]
+    for i in range(TRIED if seen[0] or seen[1] else 0):
+        state = sampler.step(np.random.default_rng(2 + i), state, step_size, estimator)
+        seen.append(_next_draws(state))
+    if any(len(set(streams)) < len(seen) for streams in itertools.zip_longest(*seen)):
+        raise Closed("a Generator that is the same for each start or for each step")
+
+
+def _next_draws(state: State) -> list[bytes]:
+    """The next draws of each generator that a state holds, which are left to it."""
+    held: list[Held] = []
+    _form(state, [], held)
+    return [copy.deepcopy(value).bytes(16) for value in held if isinstance(value, np.random.Generator)]
 
 
 def with_objects(sampler: Sampler) -> Sampler:
@@ -193,6 +221,9 @@ def _is_plain(value: Held) -> bool:
 
 def _form(value: Held, leaves: list[Held], held: list[Held]) -> Form:
     """The form of a value; its numbers are appended to `leaves`, what can be written to, as arrays, to `held`."""
+    if isinstance(value, GENERATORS):
+        held.append(value)
+        return ("generator",)
     if isinstance(value, NUMBERS) or (
         hasattr(value, "dtype") and not (isinstance(value, np.ndarray) or is_tensor(value))
     ):
@@ -252,7 +283,7 @@ def _form_of_container(value: Held, leaves: list[Held], held: list[Held]) -> For
         return ("deque", value.maxlen, *(_form(item, leaves, held) for item in value))
     if isinstance(value, tuple | list):
         return ("sequence", kind, *(_form(item, leaves, held) for item in value))
-    if isinstance(value, np.random.Generator | np.random.RandomState | np.random.BitGenerator | types.ModuleType):
+    if isinstance(value, np.random.RandomState | np.random.BitGenerator | types.ModuleType):
         raise Closed(f"a {kind.__name__}")
     parts = _attributes(value)
     if not parts:
@@ -271,13 +302,15 @@ def _names(slots: Held) -> tuple[str, ...]:
     return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
-def _made(form: Form, leaves: Iterator[Held]) -> Held:
+def _made(form: Form, leaves: Iterator[Held], generator: Key) -> Held:
     """The value of a form, from its numbers in order."""
     match form:
         case ("number",):
             return next(leaves)
         case ("fixed", value):
             return value
+        case ("generator",):
+            return generator
         case ("array",):
             leaf = next(leaves)
             return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
@@ -290,23 +323,23 @@ def _made(form: Form, leaves: Iterator[Held]) -> Held:
                 array[name] = part
             return array
         case _:
-            return _made_container(form, leaves)
+            return _made_container(form, leaves, generator)
 
 
-def _made_container(form: Form, leaves: Iterator[Held]) -> Held:
+def _made_container(form: Form, leaves: Iterator[Held], generator: Key) -> Held:
     match form:
         case ("mapping", kind, names, *parts):
-            items = zip(names, (_made(part, leaves) for part in parts), strict=True)
+            items = zip(names, (_made(part, leaves, generator) for part in parts), strict=True)
             return kind(items)
         case ("deque", longest, *parts):
-            return collections.deque((_made(part, leaves) for part in parts), maxlen=longest)
+            return collections.deque((_made(part, leaves, generator) for part in parts), maxlen=longest)
         case ("sequence", kind, *parts):
-            items = [_made(part, leaves) for part in parts]
+            items = [_made(part, leaves, generator) for part in parts]
             return kind(*items) if hasattr(kind, "_fields") else kind(items)
         case ("object", kind, names, *parts):
             made = kind.__new__(kind)
             for name, part in zip(names, parts, strict=True):
-                object.__setattr__(made, name, _made(part, leaves))
+                object.__setattr__(made, name, _made(part, leaves, generator))
             return made
         case _:
             raise AssertionError(form)

@@ -14,7 +14,7 @@ import numpy as np
 
 from sgmcmc_verification.checks.proof.hosts.decisions import refuse
 from sgmcmc_verification.checks.proof.hosts.symbols import is_symbolic, symbolic, where, written
-from sgmcmc_verification.samplers.estimators.host import Seeding
+from sgmcmc_verification.samplers.interface.seeding import Seeding
 
 LAWS: tuple[str, ...] = (
     *("normal", "uniform", "exponential", "laplace", "gumbel", "t", "integers", "order", "key"),
@@ -26,7 +26,7 @@ LAWS: tuple[str, ...] = (
 _Generator: Any = np.random.Generator
 
 
-class Draws(_Generator, Seeding):
+class Draws(Seeding, _Generator):
     """A generator whose methods rest on one, `drawn`; a law that is not known raises Unreadable.
 
     Attributes:

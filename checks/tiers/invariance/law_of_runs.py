@@ -25,7 +25,14 @@ from sgmcmc_verification.checks.end_points.error_rates import (
     stage_seed,
 )
 from sgmcmc_verification.checks.end_points.functions import PER_VARIANCE, functions_of, of_one
-from sgmcmc_verification.checks.end_points.runs import FEW, Runs, known_share, position_is_all, step_sizes_of
+from sgmcmc_verification.checks.end_points.runs import (
+    FEW,
+    Runs,
+    host_calls,
+    known_share,
+    position_is_all,
+    step_sizes_of,
+)
 from sgmcmc_verification.checks.end_points.step_size_limit import coarse_extrapolation, order_of, outcomes_of
 from sgmcmc_verification.checks.statistics.outcome import Outcome
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw
@@ -38,6 +45,9 @@ AGAIN = 1 << 12
 """The most runs at a further step size: what is wrong there alone, as a scale that follows the position, is far off."""
 STEPS, HOST_STEPS = 200, 60
 """Steps of a run of the largest size; as many before, where the state holds more than the position."""
+CALLS, FEWEST = 10_000, 8
+"""Functions that a run of an exact kernel in Python calls at most, but for steps that are left out, and steps that it
+has at least: a sweep over fifty coordinates, each with a loop of its own, moves them all in one."""
 LONGER, LATER = 8, (2, 8)
 """Factors of the latter where runs of a kernel that tests its proposals have not the law of the target: of one that
 does not claim to be exact, and of one that does, in turn."""
@@ -130,6 +140,8 @@ def _judge(
     count = min(count, OF_MANY) if case.target.size > FEW else count
     alone = position_is_all(runs)
     discard = 0 if alone else longer * steps
+    if runs.host and exact:
+        steps = min(steps, max(FEWEST, CALLS // host_calls(runs, h)[1]))
     # a momentum that is drawn afresh in every step carries the position by h, hence as a time of h^2 does
     more = 4 if Composite in claims or (alone and case.subject.row.step_power < 1) else 2
     share, spread = known_share(runs, stage_seed(seed, 0, 31), h, steps + discard, discard)
@@ -142,7 +154,8 @@ def _judge(
     if np.isfinite(spread).all() and (not runs.host or case.target.size > FEW):
         aims = AIMS if exact and not runs.host else OTHER_AIMS
         aim = next(part for most, part in aims if case.target.size <= most)
-        least = HOST_LEAST if runs.host else LEAST
+        # averages of few steps are skewed, and few of them show nothing
+        least = HOST_LEAST * (1 if steps == HOST_STEPS else 2) if runs.host else LEAST
         count = min(count, max(least, enough(amplified * spread.max(), promised * aim, tests)))
 
     def run(stage: int, n: int) -> Sequence[Outcome]:

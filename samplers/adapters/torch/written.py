@@ -14,7 +14,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
-from sgmcmc_verification.samplers.estimators.host import Seeding, Unintercepted
+from sgmcmc_verification.samplers.estimators.host import Unintercepted
+from sgmcmc_verification.samplers.interface.seeding import Seeding
 
 
 class OnTape:

@@ -7,6 +7,7 @@ each example; a second moment of 1/2 for one of 1 is violated, whatever the mome
 import copy
 from collections import OrderedDict, deque
 from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -169,8 +170,8 @@ def in_two_places():
 
 @pytest.mark.parametrize(
     "value",
-    [itself(), in_two_places(), {"generator": np.random.default_rng(0)}, np.array([{}], object), object()],
-    ids=["itself", "shared memory", "a generator", "an array of objects", "nothing in it"],
+    [itself(), in_two_places(), {"generator": np.random.RandomState(0)}, np.array([{}], object), object()],
+    ids=["itself", "shared memory", "an old generator", "an array of objects", "nothing in it"],
 )
 def test_what_cannot_be_taken_apart_is_closed(value):
     with pytest.raises(Closed):
@@ -235,3 +236,60 @@ def test_an_array_that_was_a_number_is_another_state():
     sampler = open_state(simple_sampler(step, init=init, backend="host"), np.zeros(2), Exact(None), 0.1)
     first = sampler.init(np.random.default_rng(0), np.zeros(2), Exact(None))
     assert jax.tree.structure(sampler.step(np.random.default_rng(0), first, 0.1, None)) != jax.tree.structure(first)
+
+
+class OwnStream:
+    """SGLD in NumPy whose state keeps the generator that it draws from."""
+
+    backend = "host"
+
+    def __init__(self, begin, keep, draw=lambda generator, shape: generator.standard_normal(shape)):
+        self.begin, self.keep, self.draw = begin, keep, draw
+
+    def init(self, rng, position, estimator):
+        return self.keep(np.array(position), self.begin(rng))
+
+    def position(self, state):
+        return state["position"] if isinstance(state, dict) else state.position
+
+    def step(self, rng, state, h, estimator):
+        x = self.position(state)
+        generator = state["stream"] if isinstance(state, dict) else state.stream
+        g = estimator.estimate(rng, (), x)[0].gradient
+        return self.keep(x - h * g + np.sqrt(2 * h) * self.draw(generator, x.shape), generator)
+
+
+class Streams(NamedTuple):
+    position: Any
+    stream: Any
+
+
+STREAMS = {
+    "spawned, in an object": (lambda rng: rng.spawn(1)[0], lambda x, g: SimpleNamespace(position=x, stream=g)),
+    "seeded, in a dictionary": (
+        lambda rng: np.random.default_rng(rng.integers(2**63)),
+        lambda x, g: {"position": x, "stream": g},
+    ),
+    "that of the start, in a tuple": (lambda rng: rng, Streams),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_generator_that_a_state_keeps_is_one_of_each_step(name):
+    begin, keep = STREAMS[name]
+    assert decide(closed_state, OwnStream(begin, keep)).verdict == "pass"
+    assert decide(gaussian_limit, OwnStream(begin, keep), PLANE.name).verdict == "pass"
+    larger = OwnStream(begin, keep, lambda generator, shape: 1.2 * generator.standard_normal(shape))
+    assert decide(gaussian_limit, larger, PLANE.name).verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("begin", "draw"),
+    [
+        pytest.param(lambda rng: np.random.default_rng(0), lambda g, shape: g.standard_normal(shape), id="each start"),
+        pytest.param(lambda rng: rng.spawn(1)[0], lambda g, shape: copy.deepcopy(g).normal(size=shape), id="each step"),
+    ],
+)
+def test_a_generator_that_is_the_same_for_each_start_or_step_does_not_give_way(begin, draw):
+    sampler = complete(OwnStream(begin, STREAMS["spawned, in an object"][1], draw))
+    assert open_state(sampler, PLANE.example, HostExact(PLANE), H) is sampler
