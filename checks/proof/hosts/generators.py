@@ -26,7 +26,7 @@ LAWS: tuple[str, ...] = (
 _Generator: Any = np.random.Generator
 
 
-class Draws(Seeding, _Generator):
+class Draws(_Generator, Seeding):
     """A generator whose methods rest on one, `drawn`; a law that is not known raises Unreadable.
 
     Attributes:
@@ -34,6 +34,7 @@ class Draws(Seeding, _Generator):
     """
 
     uniforms_are_numbers = True
+    spawn = Seeding.spawn  # and not that of NumPy
 
     def __init__(self) -> None:
         super().__init__(np.random.PCG64(0))
