@@ -159,11 +159,12 @@ def open_state(sampler: Completed, position: Position, estimator: Estimator, ste
         step_size: of a few steps after which a state still has to come apart.
     """
     generator = np.random.default_rng(0)
-    if is_tree(sampler.init(generator, position, estimator)):
+    start = sampler.init(generator, position, estimator)
+    if is_tree(start):
         return sampler
     methods = OpenStates(sampler)
     try:
-        _require_streams(sampler, position, estimator, step_size)
+        _require_streams(sampler, start, estimator, step_size, position)
         state = methods.init(generator, position, estimator)
         for _ in range(TRIED):
             state = methods.step(generator, state, step_size, estimator)
@@ -173,15 +174,19 @@ def open_state(sampler: Completed, position: Position, estimator: Estimator, ste
     return dataclasses.replace(sampler, **made, unpack=methods.position, pack=methods.init)
 
 
-def _require_streams(sampler: Sampler, position: Position, estimator: Estimator, step_size: float) -> None:
+def _require_streams(
+    sampler: Sampler, state: State, estimator: Estimator, step_size: float, position: Position
+) -> None:
     """Raise Closed if generators that states hold are the same for each start, or for each step.
 
     Others are streams of their own, as a key is that a state of JAX holds: what they draw, the generator of each step
     may draw in their place.
     """
-    state, other = (sampler.init(np.random.default_rng(i), position, estimator) for i in (0, 1))
-    seen = [_next_draws(other), _next_draws(state)]
-    for i in range(TRIED if seen[0] or seen[1] else 0):
+    seen = [_next_draws(state)]
+    if not seen[0]:
+        return
+    seen.append(_next_draws(sampler.init(np.random.default_rng(1), position, estimator)))
+    for i in range(TRIED):
         state = sampler.step(np.random.default_rng(2 + i), state, step_size, estimator)
         seen.append(_next_draws(state))
     if any(len(set(streams)) < len(seen) for streams in itertools.zip_longest(*seen)):

@@ -105,6 +105,11 @@ def law_of_runs(case: Case, seed: int) -> Finding:
     return judge(False, LONGER)
 
 
+def steps_of_host(calls: int) -> int:
+    """Steps of a run of an exact kernel in Python whose step calls so many functions."""
+    return min(HOST_STEPS, max(FEWEST, CALLS // calls))
+
+
 def _exactly(case: Case, runs: Runs, seed: int, h: float, rejected: float, wider: float = 1.0) -> Finding:
     """A kernel that claims to be exact, at one step size; it should keep its law at sizes up to `wider`^2 h as well.
 
@@ -141,7 +146,7 @@ def _judge(
     alone = position_is_all(runs)
     discard = 0 if alone else longer * steps
     if runs.host and exact:
-        steps = min(steps, max(FEWEST, CALLS // host_calls(runs, h)[1]))
+        steps = steps_of_host(host_calls(runs, h)[1])
     # a momentum that is drawn afresh in every step carries the position by h, hence as a time of h^2 does
     more = 4 if Composite in claims or (alone and case.subject.row.step_power < 1) else 2
     share, spread = known_share(runs, stage_seed(seed, 0, 31), h, steps + discard, discard)

@@ -72,7 +72,7 @@ from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxiliary_law
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.statistics.outcome import Outcome
-from sgmcmc_verification.checks.tiers.invariance.law_of_runs import CALLS, HOST_LEAST, HOST_RUNS, HOST_STEPS
+from sgmcmc_verification.checks.tiers.invariance.law_of_runs import HOST_LEAST, HOST_RUNS, steps_of_host
 from sgmcmc_verification.checks.tracing.step_map import host_unravel
 from sgmcmc_verification.samplers.interface.aliases import Estimator, Tree
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -326,7 +326,7 @@ def _require_cheaper(runs: Runs, h: float, number: int, count: int) -> None:
         return
     start, step = host_calls(runs, h)
     of_runs = (HOST_LEAST if runs.target.size > FEW else HOST_RUNS) + HOST_PILOTS
-    if 2 * count * (start + number * step) > of_runs * (start + min(HOST_STEPS * step, CALLS)):
+    if 2 * count * (start + number * step) > of_runs * (start + steps_of_host(step) * step):
         raise OutOfReach("runs cost less than so many steps")
 
 
