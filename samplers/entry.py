@@ -17,7 +17,7 @@ DETERMINISTIC_TIERS = ("contract", "recipe", "generator", "order", "law")
 STATISTICAL_TIERS = ("invariance", "noise", "geometry", "convergence", "workload")
 TIERS = (*DETERMINISTIC_TIERS, *STATISTICAL_TIERS)
 WORKLOAD = "workload"
-"""The tier of kernels that are no sampler on a target; they have rows of their own, which have no other tier."""
+"""The tier of kernels of workloads; they have rows of their own, which have no other tier."""
 SAMPLED_TIERS = ("invariance", "noise", "convergence")
 """The statistical tiers that apply to a sampler on a flat space without latent variables."""
 USUAL_TIERS = (*DETERMINISTIC_TIERS, *SAMPLED_TIERS)
@@ -75,6 +75,11 @@ class Row:
     reading: str = ""
     place: str = ""
     tags: tuple[str, ...] = ()
+
+    @property
+    def is_kernel(self) -> bool:
+        """True for a kernel of a workload, which is no sampler on a target."""
+        return WORKLOAD in self.tiers
 
 
 _EXACT = "exact at every step size, without declared dynamics"

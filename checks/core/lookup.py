@@ -19,7 +19,7 @@ from sgmcmc_verification.samplers.adapters.common import FEW, MissingLibrary, lo
 from sgmcmc_verification.samplers.adapters.isolated.errors import BridgeError
 from sgmcmc_verification.samplers.adapters.optimisers.adapt import of_optax, of_torch
 from sgmcmc_verification.samplers.adapters.optimisers.refusal import Refused
-from sgmcmc_verification.samplers.entry import WORKLOAD, Row
+from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.interface.claims import Claims
 
 DEFAULT_TARGETS = {
@@ -203,7 +203,7 @@ def subjects_of(
     except RAISED as error:
         what = f"with {chosen} " if chosen else ""
         raise BadInput(f"--sampler {called}: cannot be built {what}({one_line(error)}{place(error)})") from error
-    if WORKLOAD not in row.tiers and not callable(getattr(sampler, "step", None)):
+    if not row.is_kernel and not callable(getattr(sampler, "step", None)):
         raise BadInput(
             f"--sampler {called}: the object has no method `step` (got {type(sampler).__name__}); "
             "a sampler has `step(key, state, step_size, estimator)`; a function of a Target that returns one will do"

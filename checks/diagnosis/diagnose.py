@@ -12,7 +12,6 @@ from sgmcmc_verification.checks.diagnosis.powers import power_of_h
 from sgmcmc_verification.checks.diagnosis.second_order import leading_bias, order_of_stages
 from sgmcmc_verification.checks.diagnosis.undeclared import from_the_code_alone
 from sgmcmc_verification.checks.tracing.kinds import accepts
-from sgmcmc_verification.samplers.entry import WORKLOAD
 from sgmcmc_verification.samplers.interface.claims import ExactLaw
 from sgmcmc_verification.targets.target import Target
 
@@ -29,7 +28,7 @@ def diagnose(subject: Subject, target: Target) -> Diagnosis | None:
     Kernels that accept and reject are left to the check of their balance: they have no drift. A verdict stands without
     a diagnosis: whatever a sampler raises where the evidence is gathered leaves it without one.
     """
-    if WORKLOAD in subject.row.tiers:
+    if subject.row.is_kernel:
         return None
     found = _diagnose(subject, target)
     if found is None and target.gaussian is None:

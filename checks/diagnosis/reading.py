@@ -37,7 +37,6 @@ from sgmcmc_verification.checks.proof.statements.data import UNBIASED, data_stat
 from sgmcmc_verification.checks.proof.statements.exchange import EXCHANGE
 from sgmcmc_verification.checks.proof.statements.orders import INVARIANT
 from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from sgmcmc_verification.samplers.entry import WORKLOAD
 from sgmcmc_verification.samplers.interface.capabilities import MinibatchEstimator
 from sgmcmc_verification.samplers.interface.claims import ExactLaw, Exchange, StationaryLaw
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
@@ -67,7 +66,7 @@ def read(subject: Subject, with_data: bool) -> Diagnosis | None:
         subject: a sampler that a statement has found wrong.
         with_data: it was found so on a target with data; a factor may then be the number of data.
     """
-    if WORKLOAD in subject.row.tiers:
+    if subject.row.is_kernel:
         return None
     return _cached(asked(subject), with_data) or _exchange(subject)
 

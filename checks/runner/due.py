@@ -25,7 +25,6 @@ from sgmcmc_verification.checks.core.selection import (
 from sgmcmc_verification.checks.core.start_position import program_of_first_step
 from sgmcmc_verification.checks.end_points.runs import example_state
 from sgmcmc_verification.checks.programs.operations import one_program, operations_and_numbers
-from sgmcmc_verification.samplers.entry import WORKLOAD
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import AdaptiveLaw, ParticleLaw, StationaryLaw
 from sgmcmc_verification.targets.manifolds.simplex import Simplex
@@ -43,7 +42,7 @@ SIZES = (4, 5, 8, 21, MANY)
 def due(subject: Subject) -> tuple[o.Obligation, ...]:
     """The obligations that the law of a sampler has to meet, at its default options."""
     row = subject.row
-    if WORKLOAD in row.tiers or not row.targets:
+    if row.is_kernel or not row.targets:
         return ()
     sampler = subject.sampler(find_target(row.targets[0]))
     host, claims = on_host(sampler), claims_of(subject)

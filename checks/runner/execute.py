@@ -28,7 +28,6 @@ from sgmcmc_verification.checks.core.time_limit import OutOfTime
 from sgmcmc_verification.checks.diagnosis import diagnose, explained, read, read_order
 from sgmcmc_verification.checks.end_points.error_rates import current_fraction, fraction_of_chains
 from sgmcmc_verification.checks.registry import CHECKS, check_of, find_statement
-from sgmcmc_verification.samplers.entry import WORKLOAD
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
 from sgmcmc_verification.samplers.interface.capabilities import IsolatedSampler, on_host
 from sgmcmc_verification.targets.target import Target
@@ -78,7 +77,7 @@ def versions(subject: Subject) -> dict[str, str]:
     """Versions of Python, the array libraries, the suite and the library under test."""
     reference = subject.reference or subject.row.name
     library = reference.split("/")[0] if ":" not in reference and "/" in reference else None
-    library = None if WORKLOAD in subject.row.tiers else library
+    library = None if subject.row.is_kernel else library
     if ":" in reference and not reference.rpartition(":")[0].endswith(".py"):
         path = reference.partition(":")[2] if is_optimiser(reference) else reference
         library = path.split(".")[0].split(":")[0]
@@ -171,7 +170,7 @@ def execute(
         if proved_by:
             raise NotApplicable(f"{PROVED}: {proved_by}")
         law = cached_target(target or subject.row.targets[0])
-        if statement.tier != WORKLOAD:
+        if not subject.row.is_kernel:
             preflight(subject, law)
         sampler = subject.sampler(law)
         backend = "host" if on_host(sampler) else "jax"
@@ -185,7 +184,7 @@ def execute(
         of_law = result.decides in ABOUT_LAW and statement.tier != "contract"
         if result.verdict == "fail" and of_law:
             # what is read from the program wins over what is fitted
-            exact = None if statement.tier == WORKLOAD else read(subject, law.terms is not None)
+            exact = None if subject.row.is_kernel else read(subject, law.terms is not None)
             if exact is not None or "diagnosis" not in result.detail:
                 result.detail.update(explained(exact or diagnose(subject, law) or read_order(subject)))
     except OutOfReach as reason:

@@ -314,7 +314,7 @@ def plan_of(
             place=subjects[0].row.place,
         )
         claims[subjects[0].row.name] = _unclaimed(subjects[0], tiers)
-    kinds = {WORKLOAD in case.subject.row.tiers for case in cases}
+    kinds = {case.subject.row.is_kernel for case in cases}
     possible = tuple(tier for tier in tiers if (tier == WORKLOAD) in kinds)
     plan = Plan(tuple(cases), records, claims, possible, strangers=tuple(strangers), check_set=judged_by)
     return plan, everything
@@ -338,7 +338,7 @@ def _part(
 
 def _record(subject: Subject, cases: int, part: str) -> Record:
     """The plan for a sampler."""
-    if WORKLOAD in subject.row.tiers or not subject.row.targets:
+    if subject.row.is_kernel or not subject.row.targets:
         return Record(cases, part=part, foreign=subject.row.foreign)
     claims = claims_of(subject)
     order = claims.invariant_order
@@ -351,7 +351,7 @@ def _record(subject: Subject, cases: int, part: str) -> Record:
 
 def _unclaimed(subject: Subject, tiers: tuple[str, ...]) -> tuple[str, ...]:
     """Claims that statements of some tiers ask for and a sampler does not make."""
-    if WORKLOAD in subject.row.tiers or not subject.row.targets:
+    if subject.row.is_kernel or not subject.row.targets:
         return ()
     claims = claims_of(subject)
     lacking = [s.missing(claims) for s in STATEMENTS if s.tier in tiers]
@@ -382,7 +382,7 @@ def _cases(subject: Subject, default: bool, seed: int | None) -> list[PlannedSta
     chosen = default_seed(row.name) if seed is None else seed
     cases = []
     for statement in STATEMENTS:
-        if (statement.once and not default) or (statement.tier == WORKLOAD) != (WORKLOAD in row.tiers):
+        if (statement.once and not default) or (statement.tier == WORKLOAD) != row.is_kernel:
             continue
         if statement.tier not in row.tiers or statement.tier in row.unsupported:
             continue
