@@ -26,6 +26,7 @@ from sgmcmc_verification.checks.tracing.step_map import host_ravel, host_unravel
 from sgmcmc_verification.samplers.interface.aliases import Estimator, State
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ExactLaw
+from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.opened_state import with_objects
 from sgmcmc_verification.samplers.interface.sampler import Sampler
 from sgmcmc_verification.samplers.interface.whole_state import traced_step
@@ -33,6 +34,8 @@ from sgmcmc_verification.targets.target import Target
 
 FACTORS = 2.0 ** np.arange(7)
 """Multiples of the usual step size at which the share of rejections is looked at."""
+FURTHER = FACTORS[-1] * 2.0 ** np.arange(1, 11)
+"""The same for an exact kernel of which some were rejected before: its own coordinates may have another scale."""
 TINY = 1 / 64
 """Multiple of it at which a Metropolis test hardly rejects: the share goes as sqrt(h) or faster."""
 TRIALS = 256
@@ -178,14 +181,30 @@ class Runs:
         _, total, still = jax.lax.fori_loop(0, steps, advance, (state, none, jnp.zeros(())))
         return total / -((discard - steps) // every), still / steps
 
+    def calls(self, h: float) -> tuple[int, int]:
+        """Functions that a start and a step in Python call: what they cost, as a number that is the same in every run.
+
+        A start is that of a run: what the suite does to see the numbers of a state is no part of it.
+        """
+        generator, unravel = np.random.default_rng(0), host_unravel(self._example)
+        place = np.array(host_ravel(self._example))
+        begin = lambda: self._begin(generator, unravel(place.copy()), self.estimator)
+        step = lambda: self._running.step(generator, begin(), h, self.estimator)
+        step()  # what is made once is no cost of a step
+        start = _calls(begin)
+        return start, max(_calls(step) - start, 1)
+
     def _host(
         self, seed: int | list[int], starts: np.ndarray, h: float, steps: int, discard: int, wider: float
     ) -> tuple[np.ndarray, np.ndarray]:
         generator, sampler, unravel = np.random.default_rng(seed), self._running, host_unravel(self._example)
         every = interval(steps, discard)
+        begin = lambda start: self._begin(generator, unravel(np.array(start)), self.estimator)  # which may write to it
+        # z at one place is the same state each time, and may be dear
+        once = begin(starts[0]) if self.auxiliary is not None and (starts == starts[0]).all() else None
         means, still = [], []
         for start in starts:
-            state = self._begin(generator, unravel(np.array(start)), self.estimator)  # which may write to it
+            state = begin(start) if once is None else copied(once)
             x, total, same = host_ravel(sampler.position(state)), 0.0, 0
             for i in range(steps):
                 size = h * wider ** (i % SIZES) if i < discard else h
@@ -201,7 +220,7 @@ class Runs:
 
 
 def step_size_of(runs: Runs, usual: float, seed: int, tests: bool = True) -> tuple[float, float]:
-    """The largest of `FACTORS` times the usual step size at which a test rejects half of the steps, and that share.
+    """The largest multiple of the usual step size at which a test rejects at most half of the steps, and that share.
 
     The usual one if nothing is ever rejected, or if there is no test (`tests`): a velocity that is turned in the middle
     of a step leads back too. What a test rejects becomes rare as h -> 0; what a coin lets rest, Barker's rule or a
@@ -217,7 +236,9 @@ def step_size_of(runs: Runs, usual: float, seed: int, tests: bool = True) -> tup
     noise = 4 * np.sqrt(2 * tiny * (1 - tiny) / (trials * steps))
     best, share = usual, 0.0
     exact = ExactLaw in runs.sampler.claims
-    for factor in FACTORS if tests else FACTORS[:1]:
+    for factor in (*FACTORS, *FURTHER) if tests else FACTORS[:1]:
+        if factor > FACTORS[-1] and not (exact and share > 0.01 + noise):
+            break
         means, still = runs.means(seed, starts, factor * usual, steps, 0)
         if np.array_equal(means, smallest):
             return usual, 0.0  # there is no step size: another one would be the same run again
@@ -272,17 +293,6 @@ def _few(runs: Runs, compiled: int, host: int) -> int:
     if not runs.host:
         return compiled
     return host // 2 if runs.target.size > FEW else host
-
-
-def host_calls(runs: Runs, h: float) -> tuple[int, int]:
-    """Functions that a start and a step in Python call: what they cost, as a number that is the same in every run."""
-    generator, unravel = np.random.default_rng(0), host_unravel(runs.target.example)
-    place, sampler = np.array(host_ravel(runs.target.example)), runs.sampler
-    begin = lambda: sampler.init(generator, unravel(place.copy()), runs.estimator)
-    step = lambda: sampler.step(generator, begin(), h, runs.estimator)
-    step()  # what is made once is no cost of a step
-    start = _calls(begin)
-    return start, max(_calls(step) - start, 1)
 
 
 def _calls(function: Callable[[], Any]) -> int:

@@ -32,6 +32,7 @@ from sgmcmc_verification.checks.core.selection import (
 )
 from sgmcmc_verification.checks.end_points.budget import share
 from sgmcmc_verification.checks.end_points.runs import example_state
+from sgmcmc_verification.checks.end_points.walkers import copies_of
 from sgmcmc_verification.checks.runner.due import high_on_spaces
 from sgmcmc_verification.checks.runner.execute import execute
 from sgmcmc_verification.checks.runner.read_programs import as_program, as_read
@@ -41,7 +42,7 @@ from sgmcmc_verification.checks.tiers.invariance import (
     law_of_states,
     law_of_steps,
 )
-from sgmcmc_verification.checks.tiers.invariance.law_of_steps import UNKNOWN, moves_walkers
+from sgmcmc_verification.checks.tiers.invariance.law_of_steps import UNKNOWN
 from sgmcmc_verification.samplers.estimators.basic import Minibatch
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -178,7 +179,7 @@ def by_sampling(subject: Subject, target: str, seed: int, steps: Statement | Non
         return execute(law_of_states, subject, target, seed)
     if (read := as_program(subject, target)) is not None:
         return as_read(by_sampling(read, target, seed, steps))
-    if steps is None or (_tests_proposals(subject, target) and not moves_walkers(subject, find_target(target))):
+    if steps is None or _sooner_by_runs(subject, target):
         return execute(law_of_runs, subject, target, seed)
     result = execute(steps, subject, target, seed)
     if result.verdict in ("pass", "fail", "error"):
@@ -188,9 +189,24 @@ def by_sampling(subject: Subject, target: str, seed: int, steps: Statement | Non
 
 
 def _tests_proposals(subject: Subject, target: str) -> bool:
-    """True for a kernel whose runs, at one step size, take no longer than its steps, and see more; not in Python."""
+    """True for a kernel in JAX that tests its proposals."""
     try:
         sampler = subject.sampler(find_target(target))
         return not on_host(sampler) and tests_proposals(subject, sampler.claims)
+    except Exception:
+        return False
+
+
+def _sooner_by_runs(subject: Subject, target: str) -> bool:
+    """True for a kernel that tests its proposals whose runs, at one step size, take no longer than its steps.
+
+    They see more, but for several walkers; in Python those for which several walkers are run at once.
+    """
+    try:
+        law = find_target(target)
+        sampler = subject.sampler(law)
+        if not tests_proposals(subject, sampler.claims):
+            return False
+        return on_host(sampler) == (copies_of(subject, law) is not None)
     except Exception:
         return False

@@ -6,7 +6,6 @@ be computed. No part of it are numbers that nothing reads (records), that follow
 makes anew), that never change, and that change by themselves (clocks: whether they matter is a question of its own).
 """
 
-import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.outline import outline
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.trees import Key, Position, State, Tree
+from sgmcmc_verification.samplers.interface.walkers import Beside, Follower, with_followers
 
 STEPS = 8
 """Steps after which a cache still has to follow from the position, at each of two step sizes."""
@@ -121,6 +121,7 @@ class WholeState:
         computed: whether the position is computed from leaves that follow from it, and stands for them in z: the
             state has other coordinates.
         constants: places of leaves that a later position depends on and no step changes.
+        followers: of other walkers among the rest: what follows from them as a cache from the position.
     """
 
     sampler: Sampler
@@ -132,6 +133,7 @@ class WholeState:
     caches: tuple[int, ...]
     computed: bool = False
     constants: tuple[int, ...] = ()
+    followers: tuple[Follower, ...] = ()
 
     def unpack(self, state: State) -> Tree:
         """Position and the rest; the position alone if there is none."""
@@ -156,6 +158,9 @@ class WholeState:
         kept = values[self.position.num_leaves :] if self.computed else values
         for i, value in zip((*self.places, *self.rest), kept, strict=True):
             leaves[i] = value
+        if self.followers:
+            made = lambda walker: jax.tree.leaves(self.sampler.init(key, walker, estimator))
+            leaves = with_followers(leaves, self.followers, made)
         return jax.tree.unflatten(self.structure, leaves)
 
 
@@ -185,7 +190,8 @@ def whole_state(
     kind = _kind(sampler.position(start))
     others = [i for i in _inexact(leaves, kind) if i not in (places or ())]
     constants: list[int] = []
-    asked = lambda: _caches(sampler, start, estimator, step_size, others, places or (), make_key, compiled)
+    calls = _calls(sampler, estimator, make_key, compiled)
+    asked = lambda: _caches(sampler, start, estimator, step_size, others, places or (), calls)
     if others and not on_host(sampler):
         program = (
             programs.traced(make_key(0), start).jaxpr if programs else traced_step(sampler, start, estimator, step_size)
@@ -204,10 +210,24 @@ def whole_state(
     computed = places is None and set(caches) >= _sources(sampler, structure, leaves)
     if places is None and not computed:
         caches = []
-    rest = tuple(i for i in others if i not in caches)
+    rest = [i for i in others if i not in caches]
+    followers: tuple[Follower, ...] = ()
+    if len(rest) > 1 and read.num_leaves == 1 and not computed:
+        beside = Beside(rest, caches, sampler.position, calls.init, _equal)
+        followers = beside.followers(start, _visited(start, step_size, calls))
+        rest = [i for i in rest if i not in {each.slot.leaf for each in followers}]
     shape = read if computed or places is not None else None
     return WholeState(
-        sampler, structure, tuple(leaves), shape, places or (), rest, tuple(caches), computed, tuple(constants)
+        sampler,
+        structure,
+        tuple(leaves),
+        shape,
+        places or (),
+        tuple(rest),
+        tuple(caches),
+        computed,
+        tuple(constants),
+        followers,
     )
 
 
@@ -346,30 +366,41 @@ def _read_on_host(
     states = [start]
     for i in range(LIVED):
         states.append(_stepped(sampler, make_key(1 + i), states[-1], h, estimator))
-    runs = [(make, state) for make in range(MANY_KEYS) for state in (states[0], states[-1])]
-    ends = [_stepped(sampler, make_key(100 + make), state, h, estimator) for make, state in runs]
-    some = 2 * KEYS
+    runs = [(100 + make, state) for make in range(MANY_KEYS) for state in (states[0], states[-1])]
+    ends: dict[int, list[ArrayLike]] = {}
+    # the same few runs at each of the changes, then more: what enters a chance shows at the largest ones at once
+    rest = [(OFFSETS[0], range(i, i + KEYS)) for i in range(KEYS, len(runs), KEYS)]
+    rounds = [(offset, range(KEYS)) for offset in OFFSETS]
+    rounds += rest + [(offset, range(KEYS, 2 * KEYS)) for offset in OFFSETS[1:]]
+    read, moves = set(places), {place: set[int]() for place in others}
 
-    def moved_by(place: int) -> set[int]:
-        """The other places of the next state that depend on a place, as many as are needed to see one of a position."""
+    def moved_by(place: int, offset: float, part: range) -> set[int]:
+        """The other places of the next state that depend on a place, until one of them is read."""
         found: set[int] = set()
-        for number, offset in enumerate(OFFSETS):
-            for (make, state), end in itertools.islice(zip(runs, ends, strict=True), None if not number else some):
-                value = np.asarray(jax.tree.leaves(state)[place])
-                moved = with_leaves(state, {place: np.asarray(value + offset * (1 + abs(value)), value.dtype)})
-                try:
-                    after = _stepped(sampler, make_key(100 + make), moved, h, estimator)
-                except Exception:  # whatever it raises, the number that it cannot do with is read
-                    return set(places)
-                pairs = enumerate(zip(jax.tree.leaves(end), jax.tree.leaves(after), strict=True))
-                found |= {i for i, (a, b) in pairs if i != place and not (is_key(a) or np.array_equal(a, b))}
-                if not found.isdisjoint(places):
-                    return found
+        for i in part:
+            number, state = runs[i]
+            if i not in ends:
+                ends[i] = jax.tree.leaves(_stepped(sampler, make_key(number), state, h, estimator))
+            value = np.asarray(jax.tree.leaves(state)[place])
+            moved = with_leaves(state, {place: np.asarray(value + offset * (1 + abs(value)), value.dtype)})
+            try:
+                after = _stepped(sampler, make_key(number), moved, h, estimator)
+            except Exception:  # whatever it raises, the number that it cannot do with is read
+                return set(places)
+            pairs = enumerate(zip(ends[i], jax.tree.leaves(after), strict=True))
+            found |= {j for j, (a, b) in pairs if j != place and not (is_key(a) or np.array_equal(a, b))}
+            if not found.isdisjoint(read):
+                break
         return found
 
-    moves, read = {place: moved_by(place) for place in others}, set(places)
-    while more := {place for place in others if place not in read and not moves[place].isdisjoint(read)}:
-        read |= more
+    for offset, part in rounds:
+        for place in others:
+            if place not in read:
+                moves[place] |= moved_by(place, offset, part)
+                while more := {i for i in others if i not in read and not moves[i].isdisjoint(read)}:
+                    read |= more
+        if read.issuperset(others):
+            break
     return read - set(places)
 
 
@@ -448,6 +479,33 @@ def _needed(sampler: Sampler, start: State, traced: core.Jaxpr, places: tuple[in
     return needed - by_themselves
 
 
+class _Calls(NamedTuple):
+    """Calls of a sampler with draws by numbers: number, position -> state; number, state, h -> state; and a key."""
+
+    init: Callable[[int, Position], State]
+    step: Callable[[int, State, float], State]
+    key: Key
+
+
+def _calls(sampler: Sampler, estimator: Estimator, make_key: Callable[[int], Key], compiled: Compiler) -> _Calls:
+    step = lambda key, state, h: sampler.step(key, state, h, estimator)
+    init = lambda key, position: sampler.init(key, position, estimator)
+    if not on_host(sampler):
+        step, init = compiled(step), compiled(init)
+    return _Calls(
+        lambda i, x: init(make_key(100 + i), x), lambda i, state, h: step(make_key(1 + i), state, h), make_key(0)
+    )
+
+
+def _visited(start: State, h: float, calls: _Calls) -> Iterator[tuple[int, State]]:
+    """The states of two short runs, at the smaller and the larger step size, each with the number of its step."""
+    for size in STEP_SIZES:
+        state = start
+        for i in range(STEPS):
+            state = calls.step(i, state, size * h)
+            yield i, state
+
+
 def _caches(
     sampler: Sampler,
     start: State,
@@ -455,30 +513,22 @@ def _caches(
     h: float,
     others: list[int],
     places: tuple[int, ...],
-    make_key: Callable[[int], Key],
-    compiled: Compiler,
+    calls: _Calls,
 ) -> list[int]:
     """Those of the leaves that `init` makes from the position of a state that has moved."""
-    step = lambda key, state, h: sampler.step(key, state, h, estimator)
-    init = lambda key, position: sampler.init(key, position, estimator)
-    if not on_host(sampler):
-        step, init = compiled(step), compiled(init)
     kept = set(others)
-    for size in STEP_SIZES:
-        state = start
-        for i in range(STEPS):
-            state = step(make_key(1 + i), state, size * h)
-            anew = init(make_key(100 + i), sampler.position(state))
-            pairs = list(zip(jax.tree.leaves(state), jax.tree.leaves(anew), strict=True))
-            if not all(np.all(np.isfinite(ours)) for j, (ours, _) in enumerate(pairs) if j in kept):
-                break  # a run that diverges tells nothing
-            kept &= {j for j, (ours, fresh) in enumerate(pairs) if j in kept and _equal(ours, fresh)}
-            if not kept:
-                return []
+    for i, state in _visited(start, h, calls):
+        ours = jax.tree.leaves(state)
+        if not all(np.all(np.isfinite(ours[j])) for j in kept):
+            continue  # a run that diverges tells nothing
+        anew = jax.tree.leaves(calls.init(i, sampler.position(state)))
+        kept = {j for j in kept if _equal(ours[j], anew[j])}
+        if not kept:
+            return []
     leaves = jax.tree.leaves(start)
     copied = any(np.array_equal(leaves[i], leaves[j]) for i in places for j in kept)
     if copied and not on_host(sampler):
-        kept &= _follow(sampler, start, estimator, STEP_SIZES[1] * h, sorted(kept), make_key(0))
+        kept &= _follow(sampler, start, estimator, STEP_SIZES[1] * h, sorted(kept), calls.key)
     return sorted(kept)
 
 

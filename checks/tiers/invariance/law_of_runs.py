@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sgmcmc_verification.checks.core.accept_step import tests_proposals
-from sgmcmc_verification.checks.core.check import Case, Inconclusive, require_stationary_law, statement
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, OutOfReach, require_stationary_law, statement
+from sgmcmc_verification.checks.core.error_origin import RAISED
 from sgmcmc_verification.checks.core.finding import Finding
 from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, of_target
 from sgmcmc_verification.checks.core.selection import nowhere
@@ -24,23 +25,25 @@ from sgmcmc_verification.checks.end_points.error_rates import (
     not_finite,
     stage_seed,
 )
-from sgmcmc_verification.checks.end_points.functions import PER_VARIANCE, functions_of, of_one
+from sgmcmc_verification.checks.end_points.functions import PER_VARIANCE, Functions, functions_of, of_one
 from sgmcmc_verification.checks.end_points.runs import (
     FEW,
     Runs,
-    host_calls,
     known_share,
     position_is_all,
     step_sizes_of,
 )
 from sgmcmc_verification.checks.end_points.step_size_limit import coarse_extrapolation, order_of, outcomes_of
+from sgmcmc_verification.checks.end_points.walkers import copies_of, of_walkers
 from sgmcmc_verification.checks.statistics.outcome import Outcome
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw
 
 RUNS, HOST_RUNS, OF_MANY = 1 << 14, 480, 3 << 10
 """The most runs of the first stage: of compiled steps, of those that Python takes one by one, in many dimensions."""
-LEAST, HOST_LEAST = 1 << 10, 192
+LEAST, HOST_LEAST = 1 << 10, 384
 """Runs that are always made: compiled ones, and in Python in many dimensions."""
+OF_WALKERS = ((2, 96), (math.inf, 192))
+"""The same where each is of several walkers, whose mean is less skewed, by dimension."""
 AGAIN = 1 << 12
 """The most runs at a further step size: what is wrong there alone, as a scale that follows the position, is far off."""
 STEPS, HOST_STEPS = 200, 60
@@ -84,6 +87,8 @@ def law_of_runs(case: Case, seed: int) -> Finding:
     require_stationary_law(claims)
     functions = functions_of(case.target, claims.temperature)
     tests = tests_proposals(case.subject, claims)
+    if (ExactLaw in claims or tests) and (found := _of_walkers(case, functions, seed, tests)) is not None:
+        return found
     runs = Runs(case.subject, case.target, functions)
     (h, rejected), *others = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
     if ExactLaw in claims:
@@ -103,6 +108,23 @@ def law_of_runs(case: Case, seed: int) -> Finding:
         if position_is_all(runs):
             return judge(False)
     return judge(False, LONGER)
+
+
+def _of_walkers(case: Case, functions: Functions, seed: int, tests: bool) -> Finding | None:
+    """Runs of all walkers from exact draws, none of whose steps are left out; None if they do not keep that law.
+
+    That walkers are independent draws of the target is a hypothesis: what fails there says nothing.
+    """
+    copies = copies_of(case.subject, case.target)
+    if copies is None:
+        return None
+    try:
+        runs = Runs(case.subject, case.target, of_walkers(functions, case.target.size), auxiliary=copies)
+        (h, rejected), *_ = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
+        found = _judge(case, runs, seed, h, rejected, True)
+    except (OutOfReach, *RAISED):  # such a state may be none of the sampler's
+        return None
+    return None if found.significance is None or found.significance.rejected else found
 
 
 def steps_of_host(calls: int) -> int:
@@ -143,10 +165,11 @@ def _judge(
     claims, functions = runs.sampler.claims, runs.functions
     count, steps = (HOST_RUNS, HOST_STEPS) if runs.host else (RUNS, STEPS)
     count = min(count, OF_MANY) if case.target.size > FEW else count
-    alone = position_is_all(runs)
+    alone = position_is_all(runs) or runs.auxiliary is not None
+    walkers = 1 if runs.auxiliary is None else 1 + runs.auxiliary.size // case.target.size
     discard = 0 if alone else longer * steps
     if runs.host and exact:
-        steps = steps_of_host(host_calls(runs, h)[1])
+        steps = steps_of_host(runs.calls(h)[1])
     # a momentum that is drawn afresh in every step carries the position by h, hence as a time of h^2 does
     more = 4 if Composite in claims or (alone and case.subject.row.step_power < 1) else 2
     share, spread = known_share(runs, stage_seed(seed, 0, 31), h, steps + discard, discard)
@@ -156,12 +179,14 @@ def _judge(
     amplified = 1.0 if exact else float(np.linalg.norm(coarse_extrapolation(order)[0]))
     if wider > 1 and longer == 1:
         count = min(count, AGAIN)
-    if np.isfinite(spread).all() and (not runs.host or case.target.size > FEW):
+    if np.isfinite(spread).all() and (not runs.host or case.target.size > FEW or walkers > 1):
         aims = AIMS if exact and not runs.host else OTHER_AIMS
         aim = next(part for most, part in aims if case.target.size <= most)
         # averages of few steps are skewed, and few of them show nothing
-        least = HOST_LEAST * (1 if steps == HOST_STEPS else 2) if runs.host else LEAST
-        count = min(count, max(least, enough(amplified * spread.max(), promised * aim, tests)))
+        least = HOST_LEAST if runs.host else LEAST
+        least = least if walkers == 1 else next(part for most, part in OF_WALKERS if case.target.size <= most)
+        widest = spread[: tests // 2 if walkers > 1 else tests].max()  # means of all walkers come first
+        count = min(count, max(least, enough(amplified * widest, promised * aim, tests)))
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
         sizes = (0,) if exact else (0, 2)
@@ -193,5 +218,5 @@ def _judge(
         ),
         steps=steps,
         step_size=h,
-        detail={"rejected": rejected},
+        detail={"rejected": rejected} | ({"walkers": walkers} if walkers > 1 else {}),
     )

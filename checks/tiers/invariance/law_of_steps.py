@@ -64,20 +64,16 @@ from sgmcmc_verification.checks.end_points.runs import (
     HOST_PILOTS,
     Runs,
     example_state,
-    host_calls,
     step_sizes_of,
 )
 from sgmcmc_verification.checks.end_points.step_size_limit import order_of, outcomes_of
+from sgmcmc_verification.checks.end_points.walkers import other_walkers
 from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxiliary_law
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.statistics.outcome import Outcome
-from sgmcmc_verification.checks.tiers.invariance.law_of_runs import HOST_LEAST, HOST_RUNS, steps_of_host
-from sgmcmc_verification.checks.tracing.step_map import host_unravel
-from sgmcmc_verification.samplers.interface.aliases import Estimator, Tree
-from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.checks.tiers.invariance.law_of_runs import HOST_LEAST, HOST_RUNS, HOST_STEPS, steps_of_host
 from sgmcmc_verification.samplers.interface.claims import Diffusion, ExactLaw, Exchange
-from sgmcmc_verification.samplers.interface.sampler import Sampler
 from sgmcmc_verification.samplers.interface.whole_state import is_key
 from sgmcmc_verification.targets.target import Target
 
@@ -212,29 +208,6 @@ def law_of_rest(subject: Subject, target: Target) -> Rest | None:
     return Auxiliary(mean, np.linalg.cholesky(covariance))
 
 
-def other_walkers(sampler: Sampler, target: Target, estimator: Estimator, z: Tree) -> int:
-    """Number of walkers, two or more, that z holds in a row behind the one that is the position; 0 if it does not."""
-    shapes, d = [np.shape(leaf) for leaf in jax.tree.leaves(z)], target.size
-    total = sum(map(math.prod, shapes))
-    vectors = isinstance(target.example, jax.Array | np.ndarray) and target.example.ndim == 1
-    if not vectors or total < 3 * d or any(shape[-1:] != (d,) for shape in shapes):
-        return 0
-    marks = np.arange(1.0, total + 1) / total
-    key = np.random.default_rng(0) if on_host(sampler) else jax.random.key(0)
-    shown = sampler.position(sampler.pack(key, host_unravel(z)(marks), estimator))
-    return total // d - 1 if np.allclose(np.ravel(shown), marks[:d], rtol=1e-6) else 0
-
-
-def moves_walkers(subject: Subject, target: Target) -> bool:
-    """True for a sampler whose state holds walkers beside the position, independent draws of the target perhaps."""
-    try:
-        sampler, estimator = subject.sampler(target), subject.estimator(target)
-        z = sampler.unpack(example_state(sampler, target, estimator))
-        return other_walkers(sampler, target, estimator, z) > 0
-    except RAISED:
-        return False
-
-
 def _remembers(runs: Runs) -> bool:
     """True if a state holds numbers beside z.
 
@@ -324,9 +297,12 @@ def _require_cheaper(runs: Runs, h: float, number: int, count: int) -> None:
     """Raise OutOfReach if runs of a kernel in Python call fewer functions than `count` steps and those of one place."""
     if not runs.host:
         return
-    start, step = host_calls(runs, h)
+    start, step = runs.calls(h)
+    # where z is more than the position, the fixed place is begun once, and runs leave out steps before they count any
+    of_steps = count * ((2 if runs.auxiliary is None else 1) * start + 2 * number * step)
+    length = steps_of_host(step) + (0 if runs.auxiliary is None or isinstance(runs.auxiliary, Copies) else HOST_STEPS)
     of_runs = (HOST_LEAST if runs.target.size > FEW else HOST_RUNS) + HOST_PILOTS
-    if 2 * count * (start + number * step) > of_runs * (start + steps_of_host(step) * step):
+    if of_steps > of_runs * (start + length * step):
         raise OutOfReach("runs cost less than so many steps")
 
 

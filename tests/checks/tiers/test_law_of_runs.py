@@ -255,6 +255,24 @@ def test_the_step_size_is_the_largest_at_which_half_of_the_steps_move():
     assert share == pytest.approx(0.4, abs=6 * np.sqrt(0.24 / 4096))
 
 
+def test_an_exact_kernel_with_a_scale_of_its_own_is_run_at_larger_step_sizes():
+    """A walk of a hundredth of the step: at 64 times the usual one it rejects a few."""
+
+    class Timid:
+        claims = EXACT
+
+        def step(self, key, x, step_size, estimator):
+            noise, coin = jax.random.split(key)
+            y = x + 1e-2 * jnp.sqrt(2 * step_size) * normal(noise, x)
+            accept = jnp.log(jax.random.uniform(coin)) < potential(estimator, x) - potential(estimator, y)
+            return jnp.where(accept, y, x)
+
+    law = target(ANHARMONIC)
+    h, share = step_size_of(Runs(subject(Timid(), ANHARMONIC), law, functions_of(law, 1.0)), 5.0, 5)
+    assert h > 5.0 * FACTORS[-1]
+    assert share > 0.1
+
+
 def test_draws_of_the_starts_are_those_of_the_target_at_the_temperature_that_is_claimed():
     class Hot(Euler):
         claims = Claims(SOURCE, StationaryLaw(order=1, temperature=4.0))

@@ -21,6 +21,7 @@ from sgmcmc_verification.checks.tiers.invariance.law_of_steps import PER_VARIANC
 from sgmcmc_verification.samplers.simple import simple_sampler
 from sgmcmc_verification.targets.registry import target
 from tests.checks.tiers.test_law_of_runs import ANHARMONIC, EXACT, HMC, PLANE, Multinomial, Slice, Unclaimed
+from tests.helpers.ensembles import Ensemble
 from tests.helpers.strangers import Euler, Kept, Underdamped, decide, gradient, normal, potential, subject
 
 pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
@@ -348,39 +349,11 @@ def test_steps_in_python_whose_start_is_dear_are_left_to_runs():
         decide(law_of_steps, Tuned(100), PLANE)
 
 
-class Ensemble:
-    """Four walkers: each of one half is moved by a multiple of the difference of the other two, and tested.
-
-    Without a `shift` a multiple is as likely as the opposite one, and the proposal is symmetric.
-    """
-
-    def __init__(self, temperature=1.0, shift=0.0):
-        self.temperature, self.shift = temperature, shift
-
-    def init(self, key, position, estimator):
-        return {"walkers": position + 0.3 * jax.random.normal(key, (4, *position.shape))}
-
-    def position(self, state):
-        return state["walkers"][0]
-
-    def step(self, key, state, step_size, estimator):
-        x = state["walkers"]
-        for i in range(4):
-            key, first, second, coin = jax.random.split(key, 4)
-            others = x[2:] if i < 2 else x[:2]
-            gamma = jnp.sqrt(step_size) * (self.shift + jax.random.normal(first, ()))
-            jump = gamma * (others[0] - others[1]) + jnp.sqrt(step_size) * normal(second, x[i])
-            rise = (potential(estimator, x[i] + jump) - potential(estimator, x[i])) / self.temperature
-            accept = jnp.log(jax.random.uniform(coin)) < -rise
-            x = x.at[i].set(jnp.where(accept, x[i] + jump, x[i]))
-        return {"walkers": x}
-
-
 def test_walkers_are_drawn_from_the_target_as_the_position_is():
     assert decide(law_of_steps, Ensemble(), PLANE).verdict == "pass"
 
 
-@pytest.mark.parametrize("wrong", [Ensemble(temperature=1.3), Ensemble(shift=1.0)])
+@pytest.mark.parametrize("wrong", [Ensemble(temperatures=(1.3,) * 4), Ensemble(shift=1.0)])
 def test_walkers_that_do_not_keep_that_law_are_left_to_runs(wrong):
     with pytest.raises(OutOfReach, match="of a law that is not known"):
         decide(law_of_steps, wrong, PLANE)

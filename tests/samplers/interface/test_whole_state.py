@@ -388,12 +388,13 @@ class Population:
 
 
 @pytest.mark.parametrize("crossover", [1.0, 0.7, 0.5])
-def test_energies_that_seldom_matter_are_part_of_z(crossover):
-    """All but that of the chain that is shown, which follows from it."""
+def test_energies_that_seldom_matter_are_read_and_follow_from_their_walkers(crossover):
+    """All but that of the chain that is shown, which follows from the position."""
     sampler = complete(Population(crossover))
     start = sampler.init(np.random.default_rng(0), PLANE.example, Exact(PLANE))
     found = whole_state(sampler, start, Exact(PLANE), 1.0, np.random.default_rng)
-    assert [np.shape(leaf) for leaf in found.unpack(start).rest] == [()] * 5 + [(2,)] * 5
+    assert [np.shape(leaf) for leaf in found.unpack(start).rest] == [(2,)] * 5
+    assert [each.slot.leaf for each in found.followers] == [1, 2, 3, 4, 5]
 
 
 class HostKernel:
