@@ -81,6 +81,30 @@ def cauchy(rng, x, h, estimator):
     return y if rng.exponential() > potential(rng, estimator, y) - potential(rng, estimator, x) else x
 
 
+def scaled(length):
+    """Metropolis with a normal proposal whose scale is drawn, from some law, for each coordinate."""
+
+    def step(rng, x, h, estimator):
+        y = x + h * length(rng, x.shape) * rng.standard_normal(x.shape)
+        return y if rng.exponential() > potential(rng, estimator, y) - potential(rng, estimator, x) else x
+
+    return step
+
+
+def one_way(rng, x, h, estimator):
+    """The scale is the proposal: it goes up alone."""
+    y = x + h * rng.rayleigh(size=x.shape)
+    return y if rng.exponential() > potential(rng, estimator, y) - potential(rng, estimator, x) else x
+
+
+LENGTHS = {
+    "rayleigh": lambda rng, shape: rng.rayleigh(0.7, shape),
+    "weibull": lambda rng, shape: rng.weibull(2.0, shape),
+    "pareto": lambda rng, shape: rng.pareto(6.0, shape),
+    "power": lambda rng, shape: rng.power(3.0, shape),
+}
+
+
 def differences(replace):
     """SGLD whose noise is the difference of two of three numbers: of variance 2 if they are not the same."""
 
@@ -215,5 +239,6 @@ WRONG = {
     "momentum": Momentum(),
     "counted": host(counted),
     "own generator": host(own_generator),
+    "one way": host(one_way, claims=EXACT, needs=("potential",)),
 }
 REFUTED = {"a choice with replacement", "half", "one for all", "overwritten"}

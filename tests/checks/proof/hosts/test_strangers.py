@@ -10,7 +10,7 @@ from beartype import beartype
 from sgmcmc_verification.checks.core.third_party import builder
 from sgmcmc_verification.checks.proof.prove import prove
 from sgmcmc_verification.samplers.estimators.host import HostExact
-from tests.checks.proof.hosts.samplers import REFUTED, RIGHT, WRONG, gradient, host
+from tests.checks.proof.hosts.samplers import EXACT, LENGTHS, REFUTED, RIGHT, WRONG, gradient, host, scaled
 
 
 def proof_of(sampler):
@@ -21,6 +21,12 @@ def proof_of(sampler):
 def test_a_right_sampler_is_proved(name):
     proof = proof_of(RIGHT[name])
     assert proof.is_proved, str(proof)
+
+
+@pytest.mark.parametrize("law", LENGTHS)
+def test_scales_of_laws_that_are_functions_of_others_are_read(law):
+    proof = proof_of(host(scaled(LENGTHS[law]), claims=EXACT, needs=("potential",)))
+    assert proof.verdict == "pass", str(proof)
 
 
 @pytest.mark.parametrize("name", WRONG)
