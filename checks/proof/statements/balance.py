@@ -536,7 +536,8 @@ class Kernel:
     def _guesses(self, accepted: Move, keys: Sequence[History], goal: Vector) -> Iterator[tuple[Vector | None, ...]]:
         """The points that the draws of each key may lead to; first those of the same path in the opposite order.
 
-        None stands for draws that are the same on the way back, as a random step size is: of laws that are not normal.
+        None stands for draws that are the same on the way back, as a random step size is: of laws that are not normal,
+        and normal ones that a step is not linear in.
 
         Of points P_0 = x, .., P_n = x', a key whose draws P_m depends on first leads back to P_(n - m). What is
         rejected with the position as it was goes back by way of the same points.
@@ -557,10 +558,17 @@ class Kernel:
             return goal if first == last else list(path[last - first])
 
         yield tuple(opposite(key) for key in keys)
-        if not all(map(plain, keys)):
-            yield tuple(opposite(key) if plain(key) else None for key in keys)
+        same = [not plain(key) or self._bends(accepted, key) for key in keys]
+        if any(same):
+            yield tuple(None if kept else opposite(key) for key, kept in zip(keys, same, strict=True))
         goals = [goal, *(list(point) for point in reversed(accepted.visited))]
         yield from itertools.product(*(goals if plain(key) else [*goals, None] for key in keys))
+
+    def _bends(self, move: Move, key: History) -> bool:
+        """True if the position after a move is no linear function of the draws of a key."""
+        numbers = frozenset(next(iter(p.numbers())) for p in move.draws[key])
+        at = [p for p in self._at(move.z) if numbers & p.atoms()]
+        return any(numbers & p.derivative(number).atoms() for p in at for number in numbers)
 
     def _depends(self, point: Sequence[Polynomial], draws: Vector) -> bool:
         numbers = {next(iter(p.numbers())) for p in draws}

@@ -98,6 +98,7 @@ def one_way(rng, x, h, estimator):
 
 
 LENGTHS = {
+    "lognormal": lambda rng, shape: rng.lognormal(0.1, 0.5, shape),
     "rayleigh": lambda rng, shape: rng.rayleigh(0.7, shape),
     "weibull": lambda rng, shape: rng.weibull(2.0, shape),
     "pareto": lambda rng, shape: rng.pareto(6.0, shape),
