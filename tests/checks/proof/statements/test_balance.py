@@ -255,12 +255,16 @@ RANDOM_SIZES = {
     "exponential": langevin(lambda key, x: jax.random.exponential(key)),
     "uniform": langevin(lambda key, x: jax.random.uniform(key, minval=0.5, maxval=1.5)),
     "chi-square": langevin(lambda key, x: jax.random.chisquare(key, 5.0)),
+    "log-normal": langevin(lambda key, x: jnp.exp(0.3 * jax.random.normal(key))),
+    "the square of a normal number": langevin(lambda key, x: 0.1 + jax.random.normal(key) ** 2),
 }
 WRONG_SIZES = {
     "of the position": langevin(lambda key, x: jax.random.gamma(key, 3.0) * (1 + jnp.sum(x**2))),
     "half of its logarithm": langevin(lambda key, x: jax.random.exponential(key), lambda e: jnp.log(e) / 2),
     "its logarithm": langevin(lambda key, x: jax.random.uniform(key, minval=0.5), lambda e: -jnp.log(e)),
     "a reward": langevin(lambda key, x: jax.random.beta(key, 2.0, 2.0), lambda e: e),
+    "log-normal, of the position": langevin(lambda key, x: jnp.exp(0.3 * jax.random.normal(key) + 0.1 * jnp.sum(x**2))),
+    "log-normal, a reward": langevin(lambda key, x: jnp.exp(0.3 * jax.random.normal(key)), jnp.log),
     "its own coin": langevin(lambda key, x: 0.5 + jax.random.uniform(key), u=jax.random.uniform),
 }
 
