@@ -23,6 +23,8 @@ ENOUGH = 5
 """Errors above the floor with which no more are asked for."""
 LARGER, BETWEEN = 6, 4
 """Doublings of the largest step size, and step sizes a doubling, that are tried where few errors are resolved."""
+JUMP = 3.0
+"""Factor by which an error below the resolved ones may be smaller than their order says."""
 
 
 def order_of(
@@ -38,7 +40,8 @@ def order_of(
 
     Where the ladder has fewer, larger step sizes are tried, then steps between the smallest of them. The order is
     infinite where even the largest step leaves nothing but round-off; its error is infinite where there still are fewer
-    than three.
+    than three, and where errors at smaller steps are below what the order says: a law that breaks down at large steps
+    has errors that hardly depend on them.
 
     Args:
         hs: step sizes, decreasing.
@@ -68,4 +71,8 @@ def order_of(
         return np.inf, np.inf
     h, e = np.array(usable), np.array([found[h] for h in usable])
     # the largest step sizes may be far from the limit: as many of the smallest ones as agree best
-    return min((slope(h[-k:], e[-k:], floor) for k in range(3, len(h) + 1)), key=lambda each: each[1])
+    exponent, doubt = min((slope(h[-k:], e[-k:], floor) for k in range(3, len(h) + 1)), key=lambda each: each[1])
+    expected = lambda size: e[-1] * (size / h[-1]) ** (exponent + doubt)
+    if any(expected(size) > JUMP * max(error, floor) for size, error in found.items() if size < h[-1]):
+        return np.inf, np.inf  # what is resolved is another regime, from which the errors fall at once
+    return exponent, doubt
