@@ -773,8 +773,7 @@ class Kernel:
         everything = self.ring.sum((beside, *undone.image))
         for seed in range(count):
             at = random_point(everything, seed)
-            slopes = Gradients(self.ring, at, undone.variables)
-            yield at, abs(mpmath.det(mpmath.matrix([slopes(p) for p in undone.image])))
+            yield at, Gradients(self.ring, at, undone.variables).determinant(undone.image)
 
 
 def _turned(move: Move) -> Iterator[frozenset[int]]:
