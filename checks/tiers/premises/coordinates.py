@@ -583,9 +583,7 @@ def _particles(case: Case) -> Finding:
 def _turned(subject: Subject, size: int) -> float:
     """Largest difference after three steps that another order of the coordinates makes, relative to the positions."""
     target = product(size)
-    sampler, estimator, h = subject.sampler(target), subject.estimator(target), subject.step_size(target)
     cloud = 0.7 + np.cos(1.9 * np.arange(6 * size) ** 1.5).reshape(6, size)
-    step = jax.jit(lambda key, state: sampler.step(key, state, h, estimator))
 
     def moved(order: np.ndarray) -> np.ndarray:
         state = sampler.init(jax.random.key(0), jnp.asarray(cloud[:, order]), estimator)
@@ -594,6 +592,8 @@ def _turned(subject: Subject, size: int) -> float:
         return np.asarray(sampler.position(state))[:, np.argsort(order)]
 
     try:
+        sampler, estimator, h = subject.sampler(target), subject.estimator(target), subject.step_size(target)
+        step = jax.jit(lambda key, state: sampler.step(key, state, h, estimator))
         ends = [moved(order) for order in (np.arange(size), np.roll(np.arange(size), 1))]
     except Exception as error:
         raise OutOfReach(f"the sampler does not run in {size} dimensions ({one_line(error, 120)})") from None

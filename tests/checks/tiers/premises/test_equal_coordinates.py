@@ -8,8 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach
 from sgmcmc_verification.checks.tiers.premises.coordinates import equal_coordinates
+from sgmcmc_verification.samplers.registry import sampler_row
 from sgmcmc_verification.samplers.types import Claims, ExactLaw, ParticleLaw, Source, StationaryLaw
 from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal
 
@@ -240,6 +243,12 @@ def test_coordinates_that_are_treated_alike_pass(name):
         "particles": "23",
     }  # those are not differentiated
     assert few.get(name, "70001") in finding.reason
+
+
+def test_particles_of_a_method_for_two_coordinates_alone_are_out_of_reach():
+    subject = Subject(sampler_row("rsvgd"))
+    with pytest.raises(OutOfReach, match="does not run in 3 dimensions"):
+        equal_coordinates(Case(subject, find_target(subject.row.targets[0])))
 
 
 def test_the_coordinates_are_named():
