@@ -107,7 +107,7 @@ def _runs(subject: Subject, obligation: o.Obligation) -> Iterator[tuple[Subject,
     names = mine or [name for name in TARGETS[obligation] if runs_on(subject, name)] or own or list(subject.row.targets)
     if obligation is o.GRADIENT_NOISE:
         subject = dataclasses.replace(subject, row=dataclasses.replace(subject.row, estimator=_minibatches(subject)))
-    if obligation is o.PYTREE and _tests_proposals(subject, names[0]):
+    if obligation is o.PYTREE and _tests_proposals(subject, names[0], host=False):
         # rows of a matrix that share their noise show in the network, a decision for each leaf where they correlate
         number = 2
     else:
@@ -188,11 +188,11 @@ def by_sampling(subject: Subject, target: str, seed: int, steps: Statement | Non
     return dataclasses.replace(found, detail={**found.detail, NOT_BY_STEPS: result.reason})
 
 
-def _tests_proposals(subject: Subject, target: str) -> bool:
-    """True for a kernel in JAX that tests its proposals."""
+def _tests_proposals(subject: Subject, target: str, host: bool) -> bool:
+    """True for a kernel that tests its proposals and runs in Python (`host`), or in JAX."""
     try:
         sampler = subject.sampler(find_target(target))
-        return not on_host(sampler) and tests_proposals(subject, sampler.claims)
+        return on_host(sampler) == host and tests_proposals(subject, sampler.claims)
     except Exception:
         return False
 
@@ -202,11 +202,4 @@ def _sooner_by_runs(subject: Subject, target: str) -> bool:
 
     They see more, but for several walkers; in Python those for which several walkers are run at once.
     """
-    try:
-        law = find_target(target)
-        sampler = subject.sampler(law)
-        if not tests_proposals(subject, sampler.claims):
-            return False
-        return on_host(sampler) == (copies_of(subject, law) is not None)
-    except Exception:
-        return False
+    return _tests_proposals(subject, target, host=copies_of(subject, find_target(target)) is not None)

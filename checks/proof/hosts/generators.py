@@ -85,8 +85,7 @@ class Draws(_Generator, Seeding):
         u = self._next("uniform", _size(size, left, mode, right))
         width, up, down = right - left, mode - left, right - mode
         low, high = left + np.sqrt(u * width * up), right - np.sqrt((1 - u) * width * down)
-        rising = u * width < up
-        return where(rising, low, high) if is_symbolic(u) else np.where(rising, low, high)[()]
+        return _either(u * width < up, low, high)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """The density exp(-|x - loc| / scale) / (2 scale)."""
@@ -159,7 +158,7 @@ class Draws(_Generator, Seeding):
             return next((row for holds, row in zip(held, rows, strict=False) if holds), rows[-1])
         total = rows[-1] + 0 * found
         for holds, entry in zip(reversed(held), reversed(rows[:-1]), strict=True):
-            total = where(holds, entry, total) if is_symbolic(found) else np.where(holds, entry, total)
+            total = _either(holds, entry, total)
         return total
 
     def permutation(self, x: Any, axis: int = 0) -> Any:
@@ -190,6 +189,10 @@ class Draws(_Generator, Seeding):
 
     def __reduce__(self) -> NoReturn:
         raise refuse("a copy of the generator, which draws the same again")
+
+
+def _either(holds: Any, one: Any, other: Any) -> Any:
+    return where(holds, one, other) if is_symbolic(holds) else np.where(holds, one, other)
 
 
 def _size(size: Any, *parameters: Any) -> Any:

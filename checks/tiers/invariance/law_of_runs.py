@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sgmcmc_verification.checks.core.accept_step import tests_proposals
-from sgmcmc_verification.checks.core.check import Case, Inconclusive, OutOfReach, require_stationary_law, statement
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, require_stationary_law, statement
 from sgmcmc_verification.checks.core.error_origin import RAISED
 from sgmcmc_verification.checks.core.finding import Finding
 from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, of_target
@@ -42,7 +42,7 @@ RUNS, HOST_RUNS, OF_MANY = 1 << 14, 480, 3 << 10
 """The most runs of the first stage: of compiled steps, of those that Python takes one by one, in many dimensions."""
 LEAST, HOST_LEAST = 1 << 10, 384
 """Runs that are always made: compiled ones, and in Python in many dimensions."""
-OF_WALKERS = ((2, 96), (math.inf, 192))
+LEAST_OF_WALKERS = ((2, 96), (math.inf, 192))
 """The same where each is of several walkers, whose mean is less skewed, by dimension."""
 AGAIN = 1 << 12
 """The most runs at a further step size: what is wrong there alone, as a scale that follows the position, is far off."""
@@ -122,7 +122,7 @@ def _of_walkers(case: Case, functions: Functions, seed: int, tests: bool) -> Fin
         runs = Runs(case.subject, case.target, of_walkers(functions, case.target.size), auxiliary=copies)
         (h, rejected), *_ = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
         found = _judge(case, runs, seed, h, rejected, True)
-    except (OutOfReach, *RAISED):  # such a state may be none of the sampler's
+    except RAISED:  # such a state may be none of the sampler's
         return None
     return None if found.significance is None or found.significance.rejected else found
 
@@ -184,7 +184,7 @@ def _judge(
         aim = next(part for most, part in aims if case.target.size <= most)
         # averages of few steps are skewed, and few of them show nothing
         least = HOST_LEAST if runs.host else LEAST
-        least = least if walkers == 1 else next(part for most, part in OF_WALKERS if case.target.size <= most)
+        least = least if walkers == 1 else next(part for most, part in LEAST_OF_WALKERS if case.target.size <= most)
         widest = spread[: tests // 2 if walkers > 1 else tests].max()  # means of all walkers come first
         count = min(count, max(least, enough(amplified * widest, promised * aim, tests)))
 
