@@ -80,13 +80,6 @@ class Draws(_Generator, Seeding):
         """Exponential of a mean."""
         return scale * self._next("exponential", _size(size, scale))
 
-    def triangular(self, left: Any, mode: Any, right: Any, size: Any = None) -> Any:
-        """The triangular law, by the inverse of its distribution function."""
-        u = self._next("uniform", _size(size, left, mode, right))
-        width, up, down = right - left, mode - left, right - mode
-        low, high = left + np.sqrt(u * width * up), right - np.sqrt((1 - u) * width * down)
-        return _either(u * width < up, low, high)
-
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """The density exp(-|x - loc| / scale) / (2 scale)."""
         return loc + scale * self._next("laplace", _size(size, loc, scale))
@@ -209,12 +202,20 @@ def _as_asked(found: Any, dtype: Any, out: Any) -> Any:
     return out
 
 
+def _triangular(self: Draws, left: Any, mode: Any, right: Any, size: Any = None) -> Any:
+    """By the inverse of the distribution function."""
+    u = self.uniform(0.0, 1.0, _size(size, left, mode, right))
+    width, up, down = right - left, mode - left, right - mode
+    return _either(u * width < up, left + np.sqrt(u * width * up), right - np.sqrt((1 - u) * width * down))
+
+
 SPECIAL: dict[str, Callable[..., Any]] = {
     "standard_cauchy": lambda self, size=None: self.standard_t(1.0, size),
     "lognormal": lambda self, mean=0.0, sigma=1.0, size=None: np.exp(self.normal(mean, sigma, size)),
     "rayleigh": lambda self, scale=1.0, size=None: scale * np.sqrt(2.0 * self.exponential(1.0, _size(size, scale))),
     "weibull": lambda self, a, size=None: self.exponential(1.0, _size(size, a)) ** (1.0 / a),
     "pareto": lambda self, a, size=None: np.exp(self.exponential(1.0, _size(size, a)) / a) - 1.0,
+    "triangular": _triangular,
     "power": lambda self, a, size=None: np.exp(-self.exponential(1.0, _size(size, a)) / a),
 }
 """Laws that are functions of others, as the documentation of `numpy.random.Generator` has them."""
