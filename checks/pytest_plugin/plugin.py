@@ -251,7 +251,7 @@ def _is_worker(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Answer what needs no run; a worker keeps whole samplers, so that what it compiles is used again."""
+    """Answer what needs no run, and find the checks and where the document goes."""
     if any(getattr(config.option, name, None) for name in ANSWERS):
         return _answer(config)
     if config.option.sampler and config.args_source != pytest.Config.ArgsSource.ARGS:
@@ -259,8 +259,6 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     if getattr(config.option, "json", None) == "-" and _selected(config):
         config.stash[STDOUT] = sys.stdout
         config.pluginmanager.register(OnStandardError(), "verification-stderr")
-    if _selected(config) and getattr(config.option, "numprocesses", None) and config.option.dist == "no":
-        config.option.dist = "loadgroup"
     return None
 
 
@@ -350,7 +348,6 @@ def pytest_configure(config: pytest.Config) -> None:
     from sgmcmc_verification.checks.core.compilation import configure
     from sgmcmc_verification.checks.pytest_plugin.jax_cache import register
 
-    config.addinivalue_line("markers", "xdist_group(name): tests of one group run in one worker")
     register(config)
     config.add_cleanup(functools.partial(jax.config.update, "jax_enable_x64", jax.config.values["jax_enable_x64"]))
     jax.config.update("jax_enable_x64", True)
@@ -509,10 +506,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     plan, tier = _plan(metafunc.config), _tier_of(Path(metafunc.definition.path))
     if plan is None or tier is None or "case" not in metafunc.fixturenames:
         return
-    metafunc.parametrize(
-        "case",
-        [pytest.param(c, id=c.id, marks=pytest.mark.xdist_group(c.subject.row.name)) for c in plan.of_tier(tier)],
-    )
+    metafunc.parametrize("case", [pytest.param(case, id=case.id) for case in plan.of_tier(tier)])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """One process for all items of a sampler, however others are distributed."""
+    plan = _plan(config)
+    if plan is None:
+        return None
+    from sgmcmc_verification.checks.pytest_plugin.scheduler import BySampler, samplers_of
+
+    return BySampler(config, log, samplers_of(plan.checks))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

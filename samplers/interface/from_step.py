@@ -4,7 +4,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import jax
 import jax.core
@@ -158,10 +158,12 @@ def simple_sampler(
         backend: `host` if `key` is to be a `numpy.random.Generator` and nothing can be traced.
 
     Raises:
-        TypeError: if `step` is not callable.
+        TypeError: if `step` is not callable, or `claims` no `Claims`.
+        ValueError: if a need or the backend is unknown.
     """
     if not callable(step):
         raise TypeError(f"step: must be callable as step(key, state, step_size, estimator), got {step!r}")
+    _require_known(needs, claims, backend)
     optional = {
         "init": init,
         "position": position,
@@ -186,15 +188,34 @@ def simple_sampler(
     )
 
 
+def _require_known(needs: Any, claims: Any, backend: Any) -> None:
+    """Raise TypeError or ValueError for what no sampler can have: unheeded, it would be taken for a default."""
+    known = get_args(Need)
+    if isinstance(needs, str):
+        raise TypeError(f"needs: must be a set of names, got {needs!r}; write {{{needs!r}}}")
+    unknown = sorted(map(str, set(needs or ()) - set(known)))
+    if unknown:
+        raise ValueError(f"needs: {', '.join(unknown)} is none of {', '.join(known)}")
+    if claims is not None and not isinstance(claims, Claims):
+        raise TypeError(
+            f"claims: must be sgmcmc_verification.samplers.types.Claims, got {claims!r}; without it the checks find "
+            "out what they can"
+        )
+    if backend not in ("jax", "host"):
+        raise ValueError(f"backend: must be 'jax' or 'host', got {backend!r}")
+
+
 def complete(candidate: object) -> Sampler:
     """A sampler from any object with at least a `step`; what it lacks is filled in as by `simple_sampler`.
 
     Raises:
-        TypeError: if `candidate` is a class, or has no callable `step`.
+        TypeError: if `candidate` is a class, or has no callable `step`, or its `claims` are no `Claims`.
+        ValueError: if a need or the backend of it is unknown.
     """
     if inspect.isclass(candidate):
         raise TypeError(f"sampler: got the class {candidate.__name__}; pass an instance of it")
     if isinstance(candidate, Sampler) and isinstance(candidate.needs, Set):
+        _require_known(candidate.needs, candidate.claims, candidate.backend)
         return candidate
     step = getattr(candidate, "step", None)
     if not callable(step):
@@ -207,6 +228,4 @@ def complete(candidate: object) -> Sampler:
         for name in ("init", "position", "unpack", "pack", "needs", "claims", "backend")
         if hasattr(candidate, name)
     }
-    if "needs" in given:
-        given["needs"] = frozenset(given["needs"])
     return simple_sampler(step, **given)

@@ -1,5 +1,6 @@
 """What newcomers take for a sampler is refused in one line that says what to do; what is one is not refused."""
 
+import dataclasses
 import functools
 
 import jax
@@ -163,3 +164,19 @@ def test_what_is_a_sampler_is_not_refused(value):
 def test_no_sampler_of_the_registry_is_refused():
     for row in SAMPLERS:
         assert refuse(row.name, row.build(target(row.targets[0]))) is None
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text"),
+    [
+        ({"needs": "gradient"}, "write {'gradient'}"),
+        ({"needs": ("gradients",)}, "gradients is none of gradient"),
+        ({"claims": ("exact",)}, "samplers.types.Claims"),
+        ({"backend": "numpy"}, "'jax' or 'host'"),
+    ],
+)
+def test_a_need_claim_or_backend_that_no_sampler_has_is_refused(attributes, text):
+    whole = dataclasses.replace(simple_sampler(plain), **attributes)
+    for mine in (type("Mine", (Walk,), attributes)(), whole):
+        with pytest.raises(BadInput, match=text):
+            check_sampler(mine, tiers=["contract"])

@@ -86,17 +86,3 @@ def test_from_python_it_is_the_same_document(sampler):
     jsonschema.validate(found, SCHEMA)
     assert [r["statement"] for r in found["results"]] == [r.statement for r in report.results]
     assert Path(found["command"]).name.startswith("checks.check_sampler")
-
-
-def test_a_sampler_and_its_options_are_of_one_worker_which_so_has_all_results_to_conclude_from():
-    items = []
-
-    class Collected:
-        def pytest_collection_finish(self, session):
-            items.extend(item for item in session.items if hasattr(item, "callspec"))
-
-    options = ["-p", "no:cacheprovider", "-q", "--collect-only", "--sampler", "sghmc"]
-    assert pytest.main([str(ROOT / "checks"), *options], plugins=[Collected()]) == 0
-    cases = [item.callspec.params["case"] for item in items]
-    assert len({case.subject.name for case in cases}) > 1
-    assert {mark.args[0] for item in items for mark in item.iter_markers("xdist_group")} == {"sghmc"}
