@@ -231,9 +231,10 @@ def limit_of_bias(subject: Subject, target: Target, bias: Bias, order: int, extr
     detail = {"bias": sizes.tolist(), "step_sizes": hs.tolist(), "measured_order": exponent}
     reason = (
         f"limit of the bias as h -> 0 is {effect:.3g} (bias {sizes[0]:.3g} at the usual step size, "
-        f"order {exponent:.2f}, claimed {order}){extra}"
+        f"{f'order {exponent:.2f}' if np.isfinite(exponent) else 'too small for an order'}, claimed {order}){extra}"
     )
-    unsure = not (slow or exponent - doubt >= order - 0.5)
+    # a bias that is lost in round-off at the usual step size has no order, and needs none
+    unsure = not (slow or exponent - doubt >= order - 0.5 or sizes.max() <= 1e2 * roundoff)
     if (slow or unsure) and effect <= allowance:
         # The limit is right, but the bias decays too slowly, or too little of it can be measured.
         return Finding(
