@@ -22,11 +22,11 @@ from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
 from sgmcmc_verification.samplers.interface.claims import DensityEstimate, MarginalFlow
 from sgmcmc_verification.targets.target import Target
 
-GRIDS = {1: (6.0, 0.12), 2: (5.0, 0.24)}
-"""Reach and spacing of the grid by its dimension, in standard deviations of q. The narrowest kernel is 0.22 wide."""
+GRIDS = {1: (6.0, 0.1), 2: (5.0, 0.2)}
+"""Reach and spacing of the grid by its dimension, in standard deviations of q. The narrowest kernel is 0.19 wide."""
 BANDWIDTH = 0.2
 """The largest bandwidth, in the smallest variance of q."""
-SCALES = (1.0, 0.7, 0.5, 0.35, 0.25)
+SCALES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18)
 """Fractions of the bandwidth, and of the ridge."""
 RIDGE = 1e-4
 """The largest ridge, in that of the option: its effect is no power series, and has to be small beside that of h."""
