@@ -1,5 +1,6 @@
 """Generators with chosen draws, as far as other generators are made from them."""
 
+from collections.abc import Iterable
 from typing import Self
 
 import numpy as np
@@ -8,18 +9,19 @@ from jax.typing import ArrayLike
 WIDE = 2**31 - 1
 """Width of a range of whole numbers of which one is drawn as the seed of another generator, and for nothing else."""
 FIRST_SEED = 1_500_450_271
-"""The seeds of a step are it and those after it: no program has such a constant."""
+"""The first seed of a step: no program has such a constant."""
+APART = 1000
+"""Distance of one seed from the next: a step may count generators on from a seed."""
 
 
 class Seeding:
     """The part of a generator with chosen draws that hands out seeds of other generators, where those are followed.
 
     Attributes:
-        seeds: the seeds of a step, with the states in which a generator of each has drawn; None where nobody follows
-            other generators, and a seed is a draw like any other.
+        seeds: the seeds of a step; None where nobody follows other generators, and a seed is a draw like any other.
     """
 
-    seeds: dict[int, set[bytes]] | None = None
+    seeds: list[int] | None = None
 
     def spawn(self, n_children: int) -> list[Self]:
         """Generators that draw in turn from this one: their draws are independent of one another all the same."""
@@ -33,6 +35,11 @@ class Seeding:
         first = int(np.asarray(low))
         if int(np.asarray(high)) - first < WIDE:
             return None
-        seed = first + FIRST_SEED + len(self.seeds)
-        self.seeds[seed] = set()
+        seed = first + FIRST_SEED + APART * len(self.seeds)
+        self.seeds.append(seed)
         return seed
+
+
+def is_of(seed: int, seeds: Iterable[int]) -> bool:
+    """True if a seed is one of some that were handed out, or was counted on from one."""
+    return any(first <= seed < first + APART for first in seeds)

@@ -16,7 +16,9 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
 from sgmcmc_verification.samplers.adapters.torch.crossing import to_array, to_tensor
+from sgmcmc_verification.samplers.adapters.torch.streams import Streams
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
+from sgmcmc_verification.samplers.interface.seeding import Seeding
 
 _COMPARISONS = {"lt": (0, 1), "le": (0, 1), "gt": (1, 0), "ge": (1, 0)}
 """Comparison `first ? second` -> which argument has to be the smaller one for it to be true."""
@@ -60,17 +62,16 @@ class Tape(TorchDispatchMode):
 
     Args:
         generator: with the methods of `numpy.random.Generator`.
-        seeds: those that a generator of torch may have, with the states in which one of each has drawn so far; None if
-            it is known that all draws are fresh.
+        streams: of the generators of torch that the step seeds by itself.
 
     Raises:
         Unintercepted: where torch draws from any other law, a uniform draw is used in another way, or a generator of
-            torch has another seed, or draws the same again.
+            torch has a seed that it may not have, or draws the same again in another way.
     """
 
-    def __init__(self, generator: np.random.Generator, seeds: dict[int, set[bytes]] | None = None) -> None:
+    def __init__(self, generator: np.random.Generator, streams: Streams) -> None:
         super().__init__()
-        self.generator, self.seeds = generator, seeds
+        self.generator, self.streams = generator, streams
         self.uniforms = WeakIdKeyDictionary()
         self.numbers = getattr(type(generator), "uniforms_are_numbers", type(generator) is np.random.Generator)
 
@@ -85,27 +86,14 @@ class Tape(TorchDispatchMode):
         del types
         kwargs = dict(kwargs or {})
         drawn = torch.Tag.nondeterministic_seeded in func.tags
-        if drawn and self.seeds is not None:
-            self._require_fresh(func, args, kwargs)
+        if drawn:
+            self.streams.draw_at(func, args, kwargs)
         kwargs.pop("generator", None)
         if drawn:
             return self._draw(func, args, kwargs)
         if len(self.uniforms) and any(isinstance(a, torch.Tensor) and a in self.uniforms for a in args):
             return self._of_unknown(func, args, kwargs)
         return func(*args, **kwargs)
-
-    def _require_fresh(self, func: Foreign, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> None:
-        """Raise Unintercepted unless the generator of a draw has a known seed and draws for the first time there."""
-        generator = kwargs.get("generator") or torch.default_generator
-        states = (self.seeds or {}).get(generator.initial_seed())
-        now = generator.get_state().numpy().tobytes()
-        if states is None or now in states:
-            again = "draws the same again" if states else "was not seeded by the generator of the step"
-            raise Unintercepted(f"a generator of torch that {again}")
-        states.add(now)
-        with torch.no_grad():
-            copies = [a.detach().clone() if isinstance(a, torch.Tensor) else a for a in args]
-            func(*copies, **kwargs)  # the generator goes on
 
     def _draw(self, func: Foreign, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> torch.Tensor:
         name, overload = func.overloadpacket.__name__, func._overloadname
@@ -142,7 +130,7 @@ class Tape(TorchDispatchMode):
                 return self._uniform(out, *_bounds(torch.finfo(out.dtype).eps, *bounds, **kwargs))
             case "exponential_", [out, *rate]:
                 (rate,) = rate or [kwargs.get("lambd", 1.0)]
-                return self._filled(out, draws("standard_exponential")).div_(rate)
+                return self._filled(out, draws("standard_exponential"), law=name).div_(rate)
             case "_standard_gamma", [shapes] if len(set(shapes.reshape(-1).tolist())) == 1:
                 return self._filled(torch.empty_like(shapes), draws("standard_gamma", shapes.reshape(-1).tolist()[0]))
             case "bernoulli" | "bernoulli_", [like, *chance]:
@@ -152,23 +140,30 @@ class Tape(TorchDispatchMode):
             case "randint", [*bounds, shape]:
                 low, high = (0, *bounds) if len(bounds) == 1 else bounds
                 out = torch.empty(shape, **{"dtype": torch.int64, **_like(kwargs)})
-                return self._filled(out, draws("integers", low, high))
+                seed = (
+                    self.generator.new_seed(low, high, None)
+                    if out.numel() == 1 and isinstance(self.generator, Seeding)
+                    else None
+                )
+                return self._filled(out, draws("integers", low, high) if seed is None else lambda _: seed)
             case "randperm", [count]:
                 out = torch.empty(count, **{"dtype": torch.int64, **_like(kwargs)})
                 permutation = draws("permutation")
                 return self._filled(out, lambda size: permutation(size[0]))
         raise Unintercepted(f"torch {func}")
 
-    def _filled(self, out: torch.Tensor, draw: Callable[[tuple[int, ...]], Foreign]) -> torch.Tensor:
+    def _filled(
+        self, out: torch.Tensor, draw: Callable[[tuple[int, ...]], Foreign], law: object = None
+    ) -> torch.Tensor:
         """Fill `out` with draws of its shape."""
         shape = tuple(out.shape)
-        return out.copy_(to_tensor(np.asarray(draw(shape)).reshape(shape)))
+        return out.copy_(to_tensor(np.asarray(self.streams.numbers(law, shape, draw)).reshape(shape)))
 
     def _normal(
         self, out: torch.Tensor, mean: torch.Tensor | float = 0.0, std: torch.Tensor | float = 1.0
     ) -> torch.Tensor:
         """Fill `out` with mean + std n, n from the generator."""
-        draws = self._filled(torch.empty(out.shape, dtype=torch.float64), self.generator.standard_normal)
+        draws = self._filled(torch.empty(out.shape, dtype=torch.float64), self.generator.standard_normal, law="normal")
         return out.copy_(mean + std * draws)
 
     def _uniform(self, out: torch.Tensor, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
@@ -177,7 +172,8 @@ class Tape(TorchDispatchMode):
         They are remembered, so that a comparison with them can be drawn.
         """
         if self.numbers:
-            return self._filled(out, lambda size: self.generator.uniform(low, high, size))
+            return self._filled(out, lambda size: self.generator.uniform(low, high, size), law=("uniform", low, high))
+        self.streams.numbers(None, tuple(out.shape), lambda _: None)
         out.fill_(float("nan"))
         self.uniforms[out] = _Unknown(_Draw(), lambda threshold: threshold.clip(0.0, 1.0))
         return out
@@ -235,14 +231,31 @@ def _bounds(rounding: float, low: float = 0.0, high: float = 1.0, **named: float
 
 
 @contextmanager
-def draws_from(generator: np.random.Generator, seeds: dict[int, set[bytes]] | None = None) -> Iterator[Tape]:
-    """Run torch in float64 with all its draws from `generator`; the default dtype is restored afterwards."""
-    before = torch.get_default_dtype()
+def draws_from(generator: np.random.Generator, seeds: Sequence[int] | None = None) -> Iterator[Tape]:
+    """Run torch in float64 with all its draws from `generator`; the default dtype is restored afterwards.
+
+    Args:
+        generator: with the methods of `numpy.random.Generator`.
+        seeds: those that a generator of torch may have; None if any may.
+
+    Raises:
+        Unintercepted: as `Tape`; if a seed was drawn and used for anything else.
+    """
+    before, streams = torch.get_default_dtype(), Streams(seeds)
+    seeding: Seeding | None = generator if isinstance(generator, Seeding) else None
+    hands_out = seeding is not None and seeding.seeds is None
+    if seeding is not None and hands_out:
+        seeding.seeds = []
     torch.set_default_dtype(torch.float64)
     try:
-        with Tape(generator, seeds) as tape:
+        with Tape(generator, streams) as tape:
             yield tape
+        if seeding is not None:
+            streams.require_used(seeding.seeds or ())
     finally:
+        if seeding is not None and hands_out:
+            seeding.seeds = None
+        streams.end()
         torch.set_default_dtype(before)
 
 

@@ -243,3 +243,59 @@ def test_a_step_with_a_draw_that_cannot_be_fed_is_inconclusive():
     (movement,) = (check for check in STATEMENTS if check.name == "movement")
     result = execute(movement, subject, "gaussian-1d-scaled", seed=0)
     assert (result.verdict, "cauchy" in result.reason) == ("inconclusive", True), result.reason
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def again():
+    torch.manual_seed(5)
+    return torch.randn(3)
+
+
+SAME = {
+    "two generators of one seed": lambda: (torch.randn(3, generator=seeded(5)), torch.randn(3, generator=seeded(5))),
+    "torch's own, seeded twice": lambda: (again(), again()),
+    "uniforms": lambda: (torch.rand(3, generator=seeded(5)), torch.rand(3, generator=seeded(5))),
+}
+OTHERS = {
+    "two seeds": lambda: (torch.randn(3, generator=seeded(5)), torch.randn(3, generator=seeded(6))),
+    "one generator": lambda g=seeded(5): (torch.randn(3, generator=g), torch.randn(3, generator=g)),
+    "torch's own, never seeded": lambda: (torch.randn(3), torch.randn(3)),
+    "two seeds that torch drew": lambda: tuple(
+        torch.randn(3, generator=seeded(int(torch.randint(2**62, ())))) for _ in range(2)
+    ),
+    "seeds counted on from one": lambda: counted_on(int(torch.randint(2**62, ()))),
+}
+
+
+def counted_on(seed):
+    return tuple(torch.randn(3, generator=seeded(seed + i)) for i in range(1, 3))
+
+
+@pytest.mark.parametrize("same", [*SAME, *OTHERS])
+def test_a_place_of_a_stream_has_one_number(same):
+    given, before = torch.get_rng_state(), {**SAME, **OTHERS}[same]
+    for generator in (np.random.default_rng(0), ScriptedGenerator(np.arange(6.0)) if "uniform" not in same else None):
+        if generator is not None:
+            with draws_from(generator):
+                first, second = before()
+            assert torch.equal(first, second) == (same in SAME)
+    torch.set_rng_state(given)
+
+
+def test_a_generator_that_was_given_is_left_as_it_was_and_goes_on_within_a_step():
+    mine = seeded(7)
+    before = mine.get_state()
+    with draws_from(ScriptedGenerator(np.arange(4.0))) as tape:
+        torch.randn(2, generator=mine), torch.randn(2, generator=mine)
+    assert tape.generator.used == 4
+    assert torch.equal(mine.get_state(), before)
+
+
+def test_the_same_numbers_in_another_shape_and_a_seed_that_is_used_as_a_number_are_refused():
+    with pytest.raises(Unintercepted, match="in another way"), draws_from(np.random.default_rng(0)):
+        torch.randn(2, generator=seeded(3)), torch.randn(3, generator=seeded(3))
+    with pytest.raises(Unintercepted, match="for no generator"), draws_from(ScriptedGenerator(VALUES)):
+        torch.randint(2**62, ())
