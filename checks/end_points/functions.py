@@ -35,6 +35,7 @@ class Functions(NamedTuple):
         names: of the functions.
         phases: (.., d) -> w . y (.., K / 2), likewise, if the functions are those.
         noisy: (K / 2,) number of a direction w in which noise moves y wherever it moves the state, for each direction.
+        walkers: number of them over which the first half of the values are means; the others are of the first one.
     """
 
     values: Callable[[Any], Any]
@@ -42,6 +43,7 @@ class Functions(NamedTuple):
     names: tuple[str, ...]
     phases: Callable[[Any], Any] | None = None
     noisy: tuple[int, ...] = ()
+    walkers: int = 1
 
 
 class Rest(Protocol):
@@ -106,22 +108,20 @@ class Auxiliary(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """The law of walkers beside the one that is the position: independent draws of the same target.
+    """The law of walkers beside the one that is the position: independent draws of the target, each at its temperature.
 
     Attributes:
         target: of each.
-        temperature: of each.
-        number: of them.
+        temperatures: of each.
     """
 
     target: Target
-    temperature: float
-    number: int
+    temperatures: tuple[float, ...]
 
     @property
     def size(self) -> int:
         """m, the numbers of all."""
-        return self.number * self.target.size
+        return len(self.temperatures) * self.target.size
 
     @property
     def kicks(self) -> bool:
@@ -130,19 +130,24 @@ class Copies(NamedTuple):
 
     def draws(self, generator: np.random.Generator, count: int) -> np.ndarray:
         """Exact draws (count, m)."""
-        one = lambda: draw_positions(self.target, self.temperature, generator, count)  # a program for each number
-        return np.concatenate([one() for _ in range(self.number)], axis=1)
+        one = lambda temperature: draw_positions(
+            self.target, temperature, generator, count
+        )  # a program for each number
+        return np.concatenate([one(temperature) for temperature in self.temperatures], axis=1)
 
     def phases(self, u: np.ndarray) -> Callable[[Any], Any]:
         """v (.., m) -> u . (standardised v) (.., J), for u (J, m)."""
-        standard, d = standardised(self.target, self.temperature), self.target.size
-        each = [standard.phases(part) for part in np.split(u, self.number, axis=1)]
+        d = self.target.size
+        each = [standard.phases(part) for standard, part in self._parts(u)]
         return lambda v: sum(f(v[..., i * d : (i + 1) * d]) for i, f in enumerate(each))
 
     def characteristic(self, u: np.ndarray) -> np.ndarray:
         """E exp(i u . (standardised v)) (J,)."""
-        one = standardised(self.target, self.temperature).characteristic
-        return np.prod([one(part) for part in np.split(u, self.number, axis=1)], axis=0)
+        return np.prod([standard.characteristic(part) for standard, part in self._parts(u)], axis=0)
+
+    def _parts(self, u: np.ndarray) -> list[tuple["Standardised", np.ndarray]]:
+        parts = np.split(u, len(self.temperatures), axis=1)
+        return [(standardised(self.target, t), part) for t, part in zip(self.temperatures, parts, strict=True)]
 
 
 def directions(size: int, letter: str = "y") -> tuple[np.ndarray, tuple[str, ...]]:

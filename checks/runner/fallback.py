@@ -32,7 +32,7 @@ from sgmcmc_verification.checks.core.selection import (
 )
 from sgmcmc_verification.checks.end_points.budget import share
 from sgmcmc_verification.checks.end_points.runs import example_state
-from sgmcmc_verification.checks.end_points.walkers import copies_of
+from sgmcmc_verification.checks.end_points.walkers import laws_of_walkers
 from sgmcmc_verification.checks.runner.due import high_on_spaces
 from sgmcmc_verification.checks.runner.execute import execute
 from sgmcmc_verification.checks.runner.read_programs import as_program, as_read
@@ -202,4 +202,4 @@ def _sooner_by_runs(subject: Subject, target: str) -> bool:
 
     They see more, but for several walkers; in Python those for which several walkers are run at once.
     """
-    return _tests_proposals(subject, target, host=copies_of(subject, find_target(target)) is not None)
+    return _tests_proposals(subject, target, host=bool(laws_of_walkers(subject, find_target(target))))

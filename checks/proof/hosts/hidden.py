@@ -34,7 +34,7 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice)
 
 def modules_of(sampler: object) -> list[dict[str, Any]]:
     """The globals of the modules of a sampler's code, without those of libraries."""
-    functions = (f for f in _reached(sampler) if isinstance(f, types.FunctionType) and not _is_foreign(f.__module__))
+    functions = (f for f in reached(sampler) if isinstance(f, types.FunctionType) and not is_foreign(f.__module__))
     found = {id(f.__globals__): f.__globals__ for f in functions}
     return list(found.values())
 
@@ -43,7 +43,7 @@ def fingerprint(start: object) -> dict[str, str]:
     """Digests of all that a step of a sampler can keep, by what it is; see the module."""
     held = getattr(start, "__dict__", {})
     methods = (
-        f for f in held.values() if isinstance(f, types.MethodType) and not _is_foreign(type(f.__self__).__module__)
+        f for f in held.values() if isinstance(f, types.MethodType) and not is_foreign(type(f.__self__).__module__)
     )
     owners = {id(f.__self__): f.__self__ for f in methods if not type(f.__self__).__module__.startswith(SUITE)}
     found = {
@@ -63,7 +63,7 @@ def fingerprint(start: object) -> dict[str, str]:
 
 def _digest(start: object) -> str:
     digest, known = hashlib.sha256(), dict[int, int]()
-    for value in _reached(start):
+    for value in reached(start):
         known.setdefault(id(value), len(known))
         digest.update(_content(value, known).encode())
     return digest.hexdigest()
@@ -99,7 +99,7 @@ def _content(value: Any, known: dict[int, int]) -> str:
     return f"{type(value).__name__} {operator.length_hint(value) if hasattr(value, '__length_hint__') else ''} {held}"
 
 
-def _reached(start: object) -> Iterator[Any]:
+def reached(start: object) -> Iterator[Any]:
     """All objects that can be reached, each once; those of libraries are not looked into."""
     seen: dict[int, Any] = {}
     waiting: list[Any] = [start]
@@ -134,7 +134,7 @@ def _held(value: Any) -> Iterator[Any]:
     elif isinstance(value, staticmethod | classmethod):
         yield value.__func__
     elif isinstance(value, type):
-        if not _is_foreign(value.__module__):
+        if not is_foreign(value.__module__):
             yield from (item for name, item in vars(value).items() if not name.startswith("__") or callable(item))
             yield from value.__bases__
     else:
@@ -148,7 +148,7 @@ def _of_object(value: Any) -> Iterator[Any]:
     yield from (getattr(value, name) for name in slots if not name.startswith("__") and hasattr(value, name))
     if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
         yield from value.gi_frame.f_locals.values()
-    if not _is_foreign(type(value).__module__):
+    if not is_foreign(type(value).__module__):
         yield type(value)
 
 
@@ -167,7 +167,7 @@ def _of_function(function: types.FunctionType) -> Iterator[Any]:
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     yield from vars(function).values()
-    for name in () if _is_foreign(function.__module__) else _names(function.__code__):
+    for name in () if is_foreign(function.__module__) else _names(function.__code__):
         if name in function.__globals__:
             yield function.__globals__[name]
 
@@ -179,7 +179,8 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _is_foreign(module: str | None) -> bool:
+def is_foreign(module: str | None) -> bool:
+    """True for a module of a library, or of this suite, that holds nothing of a sampler."""
     name = module or ""
     package = name.partition(".")[0]
     return package in MACHINERY or package in sys.stdlib_module_names or name.startswith(OWN)

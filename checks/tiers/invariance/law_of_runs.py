@@ -34,7 +34,7 @@ from sgmcmc_verification.checks.end_points.runs import (
     step_sizes_of,
 )
 from sgmcmc_verification.checks.end_points.step_size_limit import coarse_extrapolation, order_of, outcomes_of
-from sgmcmc_verification.checks.end_points.walkers import copies_of, of_walkers
+from sgmcmc_verification.checks.end_points.walkers import laws_of_walkers, of_position, of_walkers
 from sgmcmc_verification.checks.statistics.outcome import Outcome
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw
 
@@ -113,18 +113,25 @@ def law_of_runs(case: Case, seed: int) -> Finding:
 def _of_walkers(case: Case, functions: Functions, seed: int, tests: bool) -> Finding | None:
     """Runs of all walkers from exact draws, none of whose steps are left out; None if they do not keep that law.
 
-    That walkers are independent draws of the target is a hypothesis: what fails there says nothing.
+    That walkers are independent draws of the target, each at its temperature, is a hypothesis: what fails there says
+    nothing. The position is that of a kernel that claims to be exact all the same, and whatever ladder the others began
+    at, what is off by as much however many steps are left out is off.
     """
-    copies = copies_of(case.subject, case.target)
-    if copies is None:
-        return None
-    try:
-        runs = Runs(case.subject, case.target, of_walkers(functions, case.target.size), auxiliary=copies)
-        (h, rejected), *_ = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
-        found = _judge(case, runs, seed, h, rejected, True)
-    except RAISED:  # such a state may be none of the sampler's
-        return None
-    return None if found.significance is None or found.significance.rejected else found
+    for copies in laws_of_walkers(case.subject, case.target):
+        begin = lambda looked_at, copies=copies: Runs(case.subject, case.target, looked_at, auxiliary=copies)
+        try:
+            runs = begin(of_walkers(functions, copies))
+            (h, rejected), *_ = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
+            found = _judge(case, runs, seed, h, rejected, True, 0)
+            if found.significance is not None and not found.significance.rejected:
+                return found
+            if len(set(copies.temperatures)) > 1 and ExactLaw in runs.sampler.claims:
+                found = _exactly(case, begin(of_position(functions, case.target.size)), seed, h, rejected)
+                if found.verdict == "fail":
+                    return found
+        except RAISED:  # such a state may be none of the sampler's
+            continue
+    return None
 
 
 def steps_of_host(calls: int) -> int:
@@ -159,15 +166,16 @@ def _judge(
 ) -> Finding:
     """Averages along runs at the step size h against the target, or their limit h -> 0 if the kernel is not exact.
 
-    `longer` is a factor of the steps that are left out where the state holds more than the position, `wider` that
-    between their sizes.
+    `longer` is a factor of the steps that are left out where the state holds more than the position, 0 for none,
+    `wider` that between their sizes.
     """
     claims, functions = runs.sampler.claims, runs.functions
     count, steps = (HOST_RUNS, HOST_STEPS) if runs.host else (RUNS, STEPS)
     count = min(count, OF_MANY) if case.target.size > FEW else count
-    alone = position_is_all(runs) or runs.auxiliary is not None
-    walkers = 1 if runs.auxiliary is None else 1 + runs.auxiliary.size // case.target.size
-    discard = 0 if alone else longer * steps
+    all_known = position_is_all(runs)
+    alone = all_known or runs.auxiliary is not None
+    walkers = functions.walkers
+    discard = 0 if all_known else longer * steps
     if runs.host and exact:
         steps = steps_of_host(runs.calls(h)[1])
     # a momentum that is drawn afresh in every step carries the position by h, hence as a time of h^2 does

@@ -67,7 +67,7 @@ from sgmcmc_verification.checks.end_points.runs import (
     step_sizes_of,
 )
 from sgmcmc_verification.checks.end_points.step_size_limit import order_of, outcomes_of
-from sgmcmc_verification.checks.end_points.walkers import other_walkers
+from sgmcmc_verification.checks.end_points.walkers import laws_of_walkers
 from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxiliary_law
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
@@ -201,8 +201,8 @@ def law_of_rest(subject: Subject, target: Target) -> Rest | None:
             mean, covariance = assumed_auxiliary(subject, target.size)
     except (NotApplicable, Inconclusive) as reason:
         if extra != target.size:
-            if number := other_walkers(sampler, target, estimator, z):
-                return Copies(target, claims.temperature, number)
+            if laws := laws_of_walkers(subject, target):
+                return laws[0]
             raise OutOfReach(f"the state holds more than the position, and {reason}") from None
         mean, covariance = np.zeros(extra), claims.temperature * np.eye(extra)
     return Auxiliary(mean, np.linalg.cholesky(covariance))

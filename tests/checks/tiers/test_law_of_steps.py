@@ -362,7 +362,7 @@ def test_walkers_that_do_not_keep_that_law_are_left_to_runs(wrong):
 def test_the_law_of_copies_is_that_of_independent_draws():
     """Oracle: means over draws of the target."""
     law = target("banana")
-    copies, count = Copies(law, 1.0, 3), 20_000
+    copies, count = Copies(law, (1.0, 2.0, 1.0)), 20_000
     functions = functions_of_variable(law, 1.0, copies)
     rng = np.random.default_rng(1)
     z = np.concatenate([draw_positions(law, 1.0, rng, count), copies.draws(rng, count)], axis=1)
