@@ -4,7 +4,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 import jax
 import jax.core
@@ -188,7 +188,7 @@ def simple_sampler(
     )
 
 
-def _require_known(needs: Any, claims: Any, backend: Any) -> None:
+def _require_known(needs: Iterable[str] | None, claims: object, backend: str) -> None:
     """Raise TypeError or ValueError for what no sampler can have: unheeded, it would be taken for a default."""
     known = get_args(Need)
     if isinstance(needs, str):

@@ -1,7 +1,6 @@
 """Generators of torch that a step seeds by itself, on the noise tape: one place of a stream, one number."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import torch
 
@@ -24,7 +23,7 @@ class Streams:
         self.seeds, self.place = seeds, None
         self.used = {torch.default_generator.initial_seed()}
         self._own = self._state(torch.default_generator)
-        self._drawn: dict[tuple[int, bytes], tuple[object, tuple[int, ...], Any]] = {}
+        self._drawn: dict[tuple[int, bytes], tuple[object, tuple[int, ...], Foreign]] = {}
         self._before: list[tuple[torch.Generator, torch.Tensor]] = []
 
     @staticmethod

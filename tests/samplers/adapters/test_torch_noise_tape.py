@@ -261,13 +261,17 @@ SAME = {
 }
 OTHERS = {
     "two seeds": lambda: (torch.randn(3, generator=seeded(5)), torch.randn(3, generator=seeded(6))),
-    "one generator": lambda g=seeded(5): (torch.randn(3, generator=g), torch.randn(3, generator=g)),
+    "one generator": lambda: both_of(seeded(5)),
     "torch's own, never seeded": lambda: (torch.randn(3), torch.randn(3)),
     "two seeds that torch drew": lambda: tuple(
         torch.randn(3, generator=seeded(int(torch.randint(2**62, ())))) for _ in range(2)
     ),
     "seeds counted on from one": lambda: counted_on(int(torch.randint(2**62, ()))),
 }
+
+
+def both_of(generator):
+    return torch.randn(3, generator=generator), torch.randn(3, generator=generator)
 
 
 def counted_on(seed):
