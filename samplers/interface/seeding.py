@@ -1,6 +1,5 @@
 """Generators with chosen draws, as far as other generators are made from them."""
 
-from collections.abc import Iterable
 from typing import Self
 
 import numpy as np
@@ -38,8 +37,3 @@ class Seeding:
         seed = first + FIRST_SEED + APART * len(self.seeds)
         self.seeds.append(seed)
         return seed
-
-
-def is_of(seed: int, seeds: Iterable[int]) -> bool:
-    """True if a seed is one of some that were handed out, or was counted on from one."""
-    return any(first <= seed < first + APART for first in seeds)

@@ -6,7 +6,7 @@ import torch
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
-from sgmcmc_verification.samplers.interface.seeding import is_of
+from sgmcmc_verification.samplers.interface.seeding import APART
 
 
 class Streams:
@@ -42,7 +42,7 @@ class Streams:
             self.place = None
             return
         seed = generator.initial_seed()
-        if self.seeds is not None and not is_of(seed, self.seeds):
+        if self.seeds is not None and seed not in self.seeds:
             raise Unintercepted("a generator of torch that was not seeded by the generator of the step")
         self.used.add(seed)
         self.place = seed, now
@@ -71,8 +71,12 @@ class Streams:
         return found
 
     def require_used(self, seeds: Iterable[int]) -> None:
-        """Raise Unintercepted if a seed that was handed out is that of no generator."""
-        if not all(any(is_of(seed, [handed_out]) for seed in self.used) for handed_out in seeds):
+        """Raise Unintercepted if a seed that was handed out is that of no generator.
+
+        Where any seed will do, one may be counted on from it: then the seed itself need not be that of a generator.
+        """
+        apart = APART if self.seeds is None else 1
+        if not all(any(first <= seed < first + apart for seed in self.used) for first in seeds):
             raise Unintercepted("integers of a wide range, for no generator of torch")
 
     def end(self) -> None:
