@@ -16,7 +16,7 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, require_stationary_law, statement
 from sgmcmc_verification.checks.core.conclusion import SHOWN
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
-from sgmcmc_verification.checks.core.selection import claims_of
+from sgmcmc_verification.checks.core.selection import PYTREE, claims_of, runs_on
 from sgmcmc_verification.checks.proof.of_subject import proofs_of
 from sgmcmc_verification.checks.proof.prove import HIDDEN, Proof
 from sgmcmc_verification.checks.proof.settings import FIFTY, LINE, MATRIX, NOISY, PLANE, TREE
@@ -105,6 +105,9 @@ def finding(case: Case, settings: tuple[str, ...], concerns: Part, of_the_law: b
     shows = FLAT if "euclidean" in sampler.claims.spaces else POSITIVE
     whole = {name: way for name, way in passed.items() if not proofs[name].limits}
     meets = tuple(obligation for name in whole for obligation in shows[name])
+    if TREE.name in undecided and runs_on(case.subject, PYTREE):
+        # a matrix stands for all trees of a sampler that takes no others
+        meets = tuple(obligation for obligation in meets if obligation != o.PYTREE)
     meets += (o.BRANCHES,) if of_the_law and set(ALL_SIDES) <= set(whole) else ()
     more: dict[str, object] = {"milliseconds": milliseconds, SHOWN: whole, "not read": undecided}
     more |= {"not examined": f"step sizes at which not {' and '.join(limits)}"} if limits else {}
