@@ -130,10 +130,9 @@ class Copies(NamedTuple):
 
     def draws(self, generator: np.random.Generator, count: int) -> np.ndarray:
         """Exact draws (count, m)."""
-        one = lambda temperature: draw_positions(
-            self.target, temperature, generator, count
-        )  # a program for each number
-        return np.concatenate([one(temperature) for temperature in self.temperatures], axis=1)
+        # walker by walker: each number of draws has a program of its own
+        each = [draw_positions(self.target, t, generator, count) for t in self.temperatures]
+        return np.concatenate(each, axis=1)
 
     def phases(self, u: np.ndarray) -> Callable[[Any], Any]:
         """v (.., m) -> u . (standardised v) (.., J), for u (J, m)."""

@@ -1,5 +1,7 @@
 """Generators with chosen draws, as far as other generators are made from them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 import numpy as np
@@ -21,6 +23,16 @@ class Seeding:
     """
 
     seeds: list[int] | None = None
+
+    @contextmanager
+    def following(self) -> Iterator[list[int]]:
+        """A context in which seeds are handed out, as in one around it if there is one; the list of them."""
+        before = self.seeds
+        self.seeds = [] if before is None else before
+        try:
+            yield self.seeds
+        finally:
+            self.seeds = before
 
     def spawn(self, n_children: int) -> list[Self]:
         """Generators that draw in turn from this one: their draws are independent of one another all the same."""

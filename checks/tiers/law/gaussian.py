@@ -229,9 +229,10 @@ def limit_of_bias(subject: Subject, target: Target, bias: Bias, order: int, extr
     exponent, doubt = order_of(hs, sizes, 1e2 * roundoff, roundoff, size_at)
     slow = doubt < 0.4 and exponent + doubt < order - 0.1
     detail = {"bias": sizes.tolist(), "step_sizes": hs.tolist(), "measured_order": exponent}
+    measured = f"order {exponent:.2f}" if np.isfinite(exponent) else "too small for an order"
     reason = (
         f"limit of the bias as h -> 0 is {effect:.3g} (bias {sizes[0]:.3g} at the usual step size, "
-        f"{f'order {exponent:.2f}' if np.isfinite(exponent) else 'too small for an order'}, claimed {order}){extra}"
+        f"{measured}, claimed {order}){extra}"
     )
     # a bias that is lost in round-off at the usual step size has no order, and needs none
     unsure = not (slow or exponent - doubt >= order - 0.5 or sizes.max() <= 1e2 * roundoff)

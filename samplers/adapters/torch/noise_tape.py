@@ -5,7 +5,7 @@ nodes of a quadrature, or hands out chosen values, its expectations over the noi
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
@@ -140,11 +140,8 @@ class Tape(TorchDispatchMode):
             case "randint", [*bounds, shape]:
                 low, high = (0, *bounds) if len(bounds) == 1 else bounds
                 out = torch.empty(shape, **{"dtype": torch.int64, **_like(kwargs)})
-                seed = (
-                    self.generator.new_seed(low, high, None)
-                    if out.numel() == 1 and isinstance(self.generator, Seeding)
-                    else None
-                )
+                seeding: Seeding | None = self.generator if isinstance(self.generator, Seeding) else None
+                seed = seeding.new_seed(low, high, None) if seeding is not None and out.numel() == 1 else None
                 return self._filled(out, draws("integers", low, high) if seed is None else lambda _: seed)
             case "randperm", [count]:
                 out = torch.empty(count, **{"dtype": torch.int64, **_like(kwargs)})
@@ -242,19 +239,14 @@ def draws_from(generator: np.random.Generator, seeds: Sequence[int] | None = Non
         Unintercepted: as `Tape`; if a seed was drawn and used for anything else.
     """
     before, streams = torch.get_default_dtype(), Streams(seeds)
-    seeding: Seeding | None = generator if isinstance(generator, Seeding) else None
-    hands_out = seeding is not None and seeding.seeds is None
-    if seeding is not None and hands_out:
-        seeding.seeds = []
+    following = generator.following() if isinstance(generator, Seeding) else nullcontext(())
     torch.set_default_dtype(torch.float64)
     try:
-        with Tape(generator, streams) as tape:
-            yield tape
-        if seeding is not None:
-            streams.require_used(seeding.seeds or ())
+        with following as handed_out:
+            with Tape(generator, streams) as tape:
+                yield tape
+            streams.require_used(handed_out)
     finally:
-        if seeding is not None and hands_out:
-            seeding.seeds = None
         streams.end()
         torch.set_default_dtype(before)
 

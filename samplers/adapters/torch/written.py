@@ -55,11 +55,10 @@ def _followed(rng: Foreign) -> "Iterator[None]":
     from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
 
     before = torch.random.get_rng_state()
-    rng.seeds = []
-    torch.default_generator.manual_seed(rng.new_seed(0, 1 << 63, None))
     try:
-        with draws_from(rng, rng.seeds):
-            yield
+        with rng.following() as seeds:
+            torch.default_generator.manual_seed(rng.new_seed(0, 1 << 63, None))
+            with draws_from(rng, seeds):
+                yield
     finally:
-        rng.seeds = None
         torch.random.set_rng_state(before)
