@@ -83,8 +83,9 @@ BANANA = "banana"
 """A target in the plane that is not Gaussian."""
 FACES = "dirichlet-faces"
 """A target on the simplex whose density does not vanish at its faces."""
-SPIKE = "spike-and-slab"
-"""A target on the line of two widths far apart: what a kernel gives up after some tries shows there."""
+WIDTHS = "three-widths"
+"""A target on the line whose modes have widths far apart: what a kernel gives up after some tries shows there, and an
+interval that does not look the same from both of its ends."""
 HIGH = "gaussian-50d"
 """A target of fifty correlated coordinates."""
 PLANE = ("gaussian-correlated-2d",)

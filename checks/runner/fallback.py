@@ -26,7 +26,7 @@ from sgmcmc_verification.checks.core.selection import (
     NETWORK,
     NUMBERS,
     PYTREE,
-    SPIKE,
+    WIDTHS,
     claims_of,
     runs_on,
 )
@@ -122,11 +122,11 @@ def _runs(subject: Subject, obligation: o.Obligation) -> Iterator[tuple[Subject,
 
 def _harder(subject: Subject, obligation: o.Obligation) -> str:
     """A target on which a kernel that is exact at each step size is sampled as well; empty if there is none."""
-    name = {o.LINE: SPIKE, o.MANIFOLD: FACES}.get(obligation, "")
+    name = {o.LINE: WIDTHS, o.MANIFOLD: FACES}.get(obligation, "")
     kinds = {type(find_target(each).manifold) for each in subject.row.targets}
     # a step that stays in a box can be taken on the line, whose law it does not keep
     suits = bool(name) and type(find_target(name).manifold) in kinds
-    return name if suits and (name == FACES or runs_on(subject, SPIKE)) else ""
+    return name if suits and (name == FACES or runs_on(subject, WIDTHS)) else ""
 
 
 def _counts_leaves(subject: Subject) -> bool:

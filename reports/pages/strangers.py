@@ -49,6 +49,7 @@ CLASSES = {
     "39": "as research code has them", "40": "of four families, in pairs", "41": "of two families, in pairs",
     "42": "of researchers' own projects", "43": "of research code and practitioners",
     "44": "of people with a repository", "45": "as they occur in research repositories",
+    "46": "of authors who read the documentation only",
 }  # fmt: skip
 """Number in the name of a file of wrong samplers -> what is wrong in it."""
 

@@ -83,12 +83,14 @@ def mixture_1d() -> Target:
     return gaussian_mixture([0.3, 0.7], [[-3.0], [3.0]], [[[0.36]], [[0.81]]], "gaussian-mixture", separated=True)
 
 
-def spike_and_slab() -> Target:
-    """A normal law of standard deviation 8 about -20, and at 0, with weight 0.3, one of standard deviation 1e-3.
+def three_widths() -> Target:
+    """Normal laws of standard deviations 8 about -20, 1e-3 about 0 and 0.7 about 5, of weights 0.4, 0.3 and 0.3.
 
-    Kernels that stop looking for a point after some tries are off in the narrow one.
+    Kernels that stop looking for a point after some tries are off in the narrow one. Those whose interval is wider seen
+    from a wide mode than from the one beside it are off in both.
     """
-    return gaussian_mixture([0.7, 0.3], [[-20.0], [0.0]], [[[64.0]], [[1e-6]]], "spike-and-slab", separated=True)
+    means, covariances = [[-20.0], [0.0], [5.0]], [[[64.0]], [[1e-6]], [[0.49]]]
+    return gaussian_mixture([0.4, 0.3, 0.3], means, covariances, "three-widths", separated=True)
 
 
 def mixture_2d() -> Target:
@@ -135,6 +137,6 @@ def _moments(weights: np.ndarray, means: np.ndarray, covariances: np.ndarray) ->
 
 ENTRIES = (
     TargetRow("gaussian-mixture", mixture_1d),
-    TargetRow("spike-and-slab", spike_and_slab),
+    TargetRow("three-widths", three_widths),
     TargetRow("gaussian-mixture-2d", mixture_2d),
 )

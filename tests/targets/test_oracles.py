@@ -24,7 +24,7 @@ from sgmcmc_verification.targets.registry import TARGETS, target
 EPS = np.finfo(np.float64).eps
 NAMES = [row.name for row in TARGETS]
 ONE_DIMENSIONAL = ("gaussian-standard", "gaussian-1d-scaled", "double-well", "anharmonic", "gaussian-mixture")
-ONE_DIMENSIONAL += ("spike-and-slab",)
+ONE_DIMENSIONAL += ("three-widths",)
 ONE_DIMENSIONAL += ("student-t", "gamma", "gamma-sparse", "log-normal", "log-normal-narrow", "half-gaussian")
 WITHOUT_RULE = ("gaussian-anisotropic", "gaussian-pytree", "gaussian-50d", "gaussian-network", "gaussian-matrix")
 WITHOUT_RULE += (
@@ -162,7 +162,7 @@ def reference_rule(name):
         points, weights = of_a_product(name)
     elif law.interval is not None:
         points, weights = half_line()
-        centre = 0.0 if law.interval[0] >= 0 or name == "spike-and-slab" else float(law.example[0])
+        centre = 0.0 if law.interval[0] >= 0 or name == "three-widths" else float(law.example[0])
         if law.interval[0] < 0:
             points, weights = np.concatenate([centre - points, centre + points]), np.tile(weights, 2)
         points = points[:, None]
@@ -295,7 +295,7 @@ def test_one_dimensional_distribution_functions_are_integrals_of_the_density(nam
         beyond = lambda y, side: tail_weights @ p((y + side * tail)[:, None])
         to_zero = abs(x) * (inside_weights @ p((x * inside)[:, None]))
         above, below = beyond(x, 1), to_zero if positive else beyond(x, -1)
-        if name == "spike-and-slab":  # a rule ends at the spike, which it would miss otherwise
+        if name == "three-widths":  # a rule ends at the spike, which it would miss otherwise
             above, below = (beyond(0, 1) + to_zero, below) if x < 0 else (above, beyond(0, -1) + to_zero)
         expected = below / (below + above)
         assert abs(law.cdfs["theta[0]"].cdf(x) - expected) <= CONDITION * EPS * max(1.0, abs(x)), x

@@ -26,8 +26,8 @@ RUNS, STEPS = 96, 11
 """Short runs, and steps of each: no multiple of the three minibatches of an epoch, so that runs start at each."""
 SECONDS, FEWEST = 10.0, 32
 """Of steps in Python, and the number of short runs that there has to be time for."""
-PULLS = ((0, False), (1, False), (1, True), (2, True))
-"""Pull of each datum, and whether it is part of the prior."""
+PULLS = ((0, 0), (1, 0), (0, 1), (0, 2))
+"""Pulls of each datum, and of the prior in their place."""
 End = Callable[[Any, int], Any]
 """State, seed -> the state after a short run."""
 
@@ -75,7 +75,7 @@ def _drawn(subject: Subject, size: int) -> int:
     return int(np.count_nonzero(position(with_data(state, 0)) - position(without(state, 0))))
 
 
-def _runs(subject: Subject, size: int, pulls: Sequence[tuple[int, bool]] = PULLS, steps: int = STEPS) -> Runs:
+def _runs(subject: Subject, size: int, pulls: Sequence[tuple[int, int]] = PULLS, steps: int = STEPS) -> Runs:
     """Short runs with some pulls of data that have a block each."""
     targets = [pulled(pull, size, by_prior, blocks=size)[0] for pull, by_prior in pulls]
     samplers = [subject.sampler(target) for target in targets]

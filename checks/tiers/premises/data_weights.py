@@ -2,6 +2,9 @@
 
 A step that is linear in the gradient moves by the mean of what the data do to it. That is compared with how the same
 potential moves it as a part of the prior, or without data: in all, by blocks, towards the last ones, and for the prior.
+
+A metric that is made of the data, at an anchor, is another one with the pull than without. What the prior does to a
+step with the pull is the unit then, and noise, which does not cancel, is taken off by what it does without the pull.
 """
 
 import dataclasses
@@ -61,7 +64,7 @@ def weighed(subject: Subject, size: int, blocks: int = BLOCKS) -> Weights | None
 
     None where they are not weighed: where a state keeps an order, or the step is not linear in the gradient.
     """
-    pulls = ((0, False), (1, False), (1, True), (2, True))
+    pulls = ((0, 0), (1, 0), (0, 1), (0, 2), (1, 1))
     targets = [pulled(pull, size, by_prior, blocks)[0] for pull, by_prior in pulls]
     host, x, h = on_host(subject.sampler(targets[0])), targets[0].example, subject.step_size(targets[0])
     exact = HostExact if host else Exact
@@ -78,12 +81,33 @@ def weighed(subject: Subject, size: int, blocks: int = BLOCKS) -> Weights | None
     state = first_state(samplers[0], oracles[0], x)
     if not all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in jax.tree.leaves(state)):
         return None
-    by_data, ends = (_ends_on_host if host else _ends)(samplers, oracles, x, h)
-    by_prior, twice, *alone = np.moveaxis(ends[:, 2:] - ends[:, :1], 1, 0)
-    unit = (alone[1] - alone[0] if alone else by_prior).mean(axis=0)
-    if not is_linear(by_prior, twice) or not np.abs(unit).min() > 0:
+    moves, ends = (_ends_on_host if host else _ends)(samplers, oracles, x, h)
+    by_data, by_prior, twice, both, *alone = np.moveaxis(ends[:, 1:] - ends[:, :1], 1, 0)
+    unit, with_data = (alone[1] - alone[0] if alone else by_prior).mean(axis=0), both - by_data
+    if not is_linear(by_prior, twice) or not np.abs([unit, with_data.mean(axis=0)]).min() > 0:
         return None
-    return judged(by_data / unit, by_prior.mean(axis=1) / unit.mean(), size)
+    prior = by_prior.mean(axis=1) / unit.mean()
+    if is_linear(with_data, by_prior + with_data):
+        return judged((moves[:, 1] - moves[:, 0]) / unit, prior, size)
+    gradients = [np.asarray(jax.grad(target.potential)(x)) for target in targets[:2]]
+    usual = gradients[0] / (gradients[1] - gradients[0])
+    return judged(_with_other_metric(moves - np.asarray(x), usual, unit, with_data.mean(axis=0)), prior, size)
+
+
+def _with_other_metric(moves: np.ndarray, usual: np.ndarray, unit: np.ndarray, with_data: np.ndarray) -> np.ndarray:
+    """Work out the shares (keys, blocks) of data in steps whose metric is another one with their pull than without.
+
+    Args:
+        moves: (keys, 2, blocks) of steps without the pull and with it.
+        usual: (blocks,) gradient of the prior in units of the pull.
+        unit: (blocks,) mean moves by the pull of the prior, without that of the data.
+        with_data: (blocks,) the same with it.
+    """
+    noise, moved = moves[:, 0] - usual * unit, moves[:, 1]
+    spread = noise.var(axis=0)
+    common = np.mean((noise - noise.mean(axis=0)) * (moved - moved.mean(axis=0)), axis=0)
+    slope = common / np.where(spread > 0, spread, np.inf)
+    return (moved - slope * noise) / with_data - usual
 
 
 def first_state(sampler: Sampler, estimator: Any, x: jax.Array) -> Any:
@@ -151,7 +175,7 @@ def _one_step(sampler: Sampler, estimator: Any, x: jax.Array, h: float, seed: in
 
 
 Ends = tuple[np.ndarray, np.ndarray]
-"""What data do to a step of the second sampler (keys, blocks), and ends of all (fewer keys, samplers, blocks)."""
+"""Ends of the first two samplers (keys, 2, blocks), and of all (fewer keys, samplers, blocks)."""
 
 
 def _ends(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Array, h: float) -> Ends:
@@ -163,7 +187,7 @@ def _ends(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Array, h: 
         return jax.lax.map(one, seeds)
 
     rows = np.asarray(ends(jnp.arange(WEIGHED)))
-    return rows[:, 1] - rows[:, 0], rows
+    return rows[:, :2], rows
 
 
 def _ends_on_host(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Array, h: float) -> Ends:
@@ -174,7 +198,7 @@ def _ends_on_host(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Ar
     rows, moves, start, pairs = [], [], time.process_time(), list(zip(samplers, oracles, strict=True))
     while len(moves) < WEIGHED and time.process_time() - start < (SECONDS if len(moves) >= FEWEST else LONGEST):
         ends = [_one_step(s, e, x, h, len(moves)) for s, e in (pairs if len(rows) < COMPARED else pairs[:2])]
-        moves.append(ends[1] - ends[0])
+        moves.append(ends[:2])
         if len(ends) == len(pairs):
             rows.append(ends)
     if len(moves) < OFTEN:

@@ -32,28 +32,27 @@ class Noting(DataTerms):
         return self[2]
 
 
-def pulled(pull: float, size: int = SIZE, by_prior: bool = False, blocks: int = BLOCKS) -> tuple[Target, list[bool]]:
-    """U = |x|^2 / 2 + pull / N * blocks * sum_i x[block of i], and the list that grows when the data are read.
+def pulled(pull: float, size: int = SIZE, by_prior: float = 0.0, blocks: int = BLOCKS) -> tuple[Target, list[bool]]:
+    """U = |x|^2 / 2 + (pull + by_prior) / N * blocks * sum_i x[block of i], and the list that grows when data are read.
 
-    With a block for each datum the pulls are not equal; the mean of them is.
-    The sum is part of the prior instead, and the data do nothing, `by_prior`.
+    With a block for each datum the pulls are not equal; the mean of them is. The part of `by_prior` in the sum is one
+    of the prior, where the data do nothing.
     """
     block = np.arange(size) * blocks // size
     # one by one they pull unequally, so that what draws them by their gradients does not draw all alike
-    each = pull * (np.linspace(0.25, 1.75, size) if blocks == size else np.full(size, blocks / size))
+    each = np.linspace(0.25, 1.75, size) if blocks == size else np.full(size, blocks / size)
     whole = np.bincount(block, each, blocks)
-    share = whole if by_prior else 0 * whole
     # a datum whose entries are not of one row pulls nothing
     rows = placed(np.random.default_rng(0).integers(0, LABELS, size))
-    data = {"block": placed(block), "pull": placed(0 * each if by_prior else each), "row": rows, "same": rows}
-    prior = lambda x: jnp.sum(x**2) / 2 + jnp.sum(jnp.asarray(share, x.dtype) * x)
+    data = {"block": placed(block), "pull": placed(pull * each), "row": rows, "same": rows}
+    prior = lambda x: jnp.sum(x**2) / 2 + by_prior * jnp.sum(jnp.asarray(whole, x.dtype) * x)
     terms = Noting(prior, _pull_of, data, size)
     terms.reads = []
     target = Target(
         name=f"pulled-{pull:g}",
         manifold=Euclidean(blocks),
         example=placed(np.full(blocks, 0.7)),
-        potential=lambda x: jnp.sum(x**2) / 2 + jnp.sum(jnp.asarray(whole, x.dtype) * x),
+        potential=lambda x: jnp.sum(x**2) / 2 + (pull + by_prior) * jnp.sum(jnp.asarray(whole, x.dtype) * x),
         curvature=1.0,
         terms=terms,
     )

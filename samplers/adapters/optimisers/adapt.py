@@ -78,7 +78,7 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
             values, group = {**arguments.values, **own, **second.second}, {**made_with, **second.second}
             beside = solve(probe, there.rate, values, arguments.asked, group)
         alike = torch_reading.treats_alike(probe, rate, made_with) if own else found.alike
-        entries = torch_reading.entries_of(probe, rate, made_with)
+        entries = torch_reading.entries_of(probe, rate, made_with, there.reading.turn)
         elementwise = (
             there.reading.independent
             and alike
@@ -89,12 +89,16 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
 
     def build(target: Target, *, scheduled: bool = False, grouped: bool = False, **chosen: Foreign) -> Sampler:
         there, beside, entries, sampler = at(tuple(chosen.items()))
-        claims = claims_of(there, bool(entries.remembered) or there.reading.gradients > 1 or grouped)
+        turn, renewed = there.reading.turn, False
+        if turn > 1 and there.reading.uniform and not entries.remembered:  # nothing but the number of a step
+            turn, renewed = 1, True
+        claims = claims_of(there, bool(entries.remembered) or there.reading.gradients > 1 or turn > 1 or grouped)
         priors = (there.second_derivative, beside.second_derivative)[: 1 + grouped]
         own = second.second if second and grouped else {}
         optimiser = Optimiser(kind, arguments.name, {**given, **chosen}, own, scheduled)
         tests = there.reading.others > 0 and needs_closure(kind)
-        return sampler(target, optimiser, there.rate_of, there.scale, priors, claims, entries, found.frozen, tests)
+        made = sampler(target, optimiser, there.rate_of, there.scale, priors, claims, entries, found.frozen, tests)
+        return dataclasses.replace(made, turn=turn, renewed=renewed)
 
     # what a scheduler changes in part, and groups that do not move apart, are options, whose law is judged
     flags = {"scheduled": found.schedule == "in part", "grouped": second is not None}

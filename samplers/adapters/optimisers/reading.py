@@ -11,10 +11,14 @@ its own, in which one coordinate alone has a gradient, a position or a draw, and
 drift is that of any diagonal entry. With what the optimiser remembers held, and the learning rate going to 0, w is a
 Langevin equation with drift -(a g + b w) and noise s^2 in the time of a step. Its law is exp(-(L + (b / a) |w|^2 / 2) /
 tau), tau = s^2 / (2 a).
+
+Where the moves go round, as on a step size that falls and starts anew, a, b and s^2 are means over a turn, or those of
+its first step if each of the others is that step at another learning rate.
 """
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -54,6 +58,8 @@ LARGE = 1e3
 """Factor of a gradient at which one that is clipped, or divided by its own size, shows."""
 LARGER = (1, 16, 256)
 """Factors of a learning rate among which one is looked for at which the moves settle."""
+LONGEST, LOOKED_AT = 128, 64
+"""Steps of the longest turn in which moves may go round, and after how many more of them one is looked for."""
 LATER = 64
 """Steps after which an annealed noise is another one."""
 
@@ -112,6 +118,8 @@ class Reading:
         fades: s^2 `LATER` steps later, over s^2.
         settled: the move did settle.
         others: number of draws in a step that are not normal.
+        turn: number of steps after which moves are the same again.
+        uniform: each step of a turn is its first one at another learning rate.
     """
 
     drift: float
@@ -129,6 +137,8 @@ class Reading:
     fades: float
     settled: bool
     others: int = 0
+    turn: int = 1
+    uniform: bool = True
 
     @property
     def temperature(self) -> float:
@@ -140,8 +150,8 @@ def settling_rate(probe: Probe, rate: float, options: Options) -> float | None:
     """A learning rate at which the moves settle, the given one or a larger one; None if they do at none of these."""
     rates = [factor * rate for factor in LARGER]
     # the lowest at which a quarter of it settles soon; one whose momentum is long at any rate settles late
-    soon = (each for each in rates if _settle(probe, each / 4, options, 1.0, SOON)[-1])
-    late = (each for each in rates[-1:] if _settle(probe, each, options, 1.0)[-1])
+    soon = (each for each in rates if _settle(probe, each / 4, options, 1.0, SOON).settled)
+    late = (each for each in rates[-1:] if _settle(probe, each, options, 1.0).settled)
     return next(itertools.chain(soon, late), None)
 
 
@@ -174,7 +184,8 @@ def read(probe: Probe, rate: float, options: Options) -> Reading:
 
     It raises what the optimiser raises.
     """
-    memory, move, first, count, settled, mixed = _moves(probe, rate, options, 1.0)
+    found = _moves(probe, rate, options, 1.0)
+    memory, move, first, count = found.memory, found.move, found.first, found.last
     if not np.all(np.isfinite(move)):
         return unsettled(probe, rate, options)
     draws = count.draws
@@ -183,28 +194,32 @@ def read(probe: Probe, rate: float, options: Options) -> Reading:
     drift, decay = -move[ONE], -move[DECAY]
     linear = _is_linear(move)
     large = _moves(probe, rate, options, LARGE).move
-    noise, ratio = _noise(probe, memory, draws, mixed)
+    each, ratio = _noise(probe, found)
+    noise, uniform = each.mean(axis=0), _is_uniform(found.moves, each)
     later = probe.copy(memory)
     for _ in range(LATER):
         _, later, _ = probe.step(later, POSITION, GRADIENT, _nothing)
-    again, _ = _noise(probe, later, draws, mixed)
+    again, _ = _noise(probe, found._replace(memory=later))
     s2 = noise[REST]
+    share = found.moves[0, ONE] / found.move[ONE] if uniform and drift else 1.0
     return Reading(
-        drift=float(drift),
-        decay=_exact(float(decay), float(drift)),
-        variance=float(s2),
+        drift=float(share * drift),
+        decay=_exact(float(share * decay), float(share * drift)),
+        variance=float(share * s2),
         ratio=ratio,
         linear=linear and bool(np.isclose(large[ONE], LARGE * move[ONE], rtol=1e-4, atol=0.0)),
         large=float(large[ONE] / (LARGE * move[ONE])) if drift else 1.0,
         mobility=bool(np.isclose(noise[TWO] * 2 * move[ONE], noise[ONE] * move[TWO], rtol=SAME, atol=0.0)),
         even_noise=bool(np.allclose(noise, s2, rtol=SAME, atol=0.0)),
-        independent=not count.joint and not mixed and _independent(probe, memory, move, draws),
+        independent=not count.joint and not found.mixed and _independent(probe, memory, draws),
         draws=draws,
         draws_first=first.draws,
         gradients=count.gradients,
         others=count.others,
-        fades=float(again[REST] / s2) if s2 else 1.0,
-        settled=settled,
+        fades=float(again.mean(axis=0)[REST] / s2) if s2 else 1.0,
+        settled=found.settled,
+        turn=len(found.moves),
+        uniform=uniform,
     )
 
 
@@ -221,9 +236,12 @@ def _is_linear(move: np.ndarray) -> bool:
 
 def moments(probe: Probe, rate: float, options: Options) -> tuple[float, float, float] | None:
     """Drift, decay and variance; None if moves do not settle, or if they are not those of Langevin's equation."""
-    memory, move, _, count, settled, mixed = _moves(probe, rate, options, 1.0)
+    found = _moves(probe, rate, options, 1.0)
+    move = found.move
     drift = float(-move[ONE])
-    noise, _ = _noise(probe, memory, count.draws, mixed) if settled and _is_linear(move) else (np.zeros(1), 0.0)
+    if not found.settled or not _is_linear(move):
+        return None
+    noise = _noise(probe, found)[0].mean(axis=0)
     if not drift or not noise.any() or not np.allclose(noise, noise[REST], rtol=SAME, atol=0.0):
         return None
     return drift, _exact(float(-move[DECAY]), drift), float(noise[REST])
@@ -284,28 +302,43 @@ def _nothing(_: int) -> float:
 
 
 class Moves(NamedTuple):
-    """Memory, moves, what the first and the last step asked for, whether moves settled, and if a step mixes them."""
+    """Moves of steps under one gradient.
+
+    Attributes:
+        memory: after them.
+        moves: (turn, coordinates) to which they settle, after which they are the same again.
+        first: what the first step asked for.
+        last: what the last step asked for, or the most of a turn.
+        settled: whether they settled.
+        mixed: whether a step mixes coordinates.
+    """
 
     memory: Foreign
-    move: np.ndarray
+    moves: np.ndarray
     first: Counts
     last: Counts
     settled: bool
-    mixed: bool
+    mixed: bool = False
+
+    @property
+    def move(self) -> np.ndarray:
+        """The mean over a turn."""
+        return self.moves.mean(axis=0)
 
 
 def _moves(probe: Probe, rate: float, options: Options, scale: float) -> Moves:
     """The moves to which an optimiser settles: where a step mixes coordinates each from a run of its own."""
     found = _settle(probe, rate, options, scale)
-    _, move, _, last, settled = found
-    mixed = settled and not last.others and bool(np.abs(move[REST]) > SAME * np.abs(move).max())
+    move = found.move
+    mixed = found.settled and not found.last.others and bool(np.abs(move[REST]) > SAME * np.abs(move).max())
     if mixed:
         one, move = np.zeros(POSITION.shape), np.zeros(POSITION.shape)
         one[MIDDLE] = 1.0
         for place in (ONE, TWO, MINUS):
-            move[place] = _settle(probe, rate, options, scale * GRADIENT[place], MOST, one, 0 * one)[1][MIDDLE]
-        move[DECAY] = _settle(probe, rate, options, 0.0, MOST, one, one)[1][MIDDLE]
-    return Moves(found[0], move, *found[2:], mixed)
+            move[place] = _settle(probe, rate, options, scale * GRADIENT[place], MOST, one, 0 * one).move[MIDDLE]
+        move[DECAY] = _settle(probe, rate, options, 0.0, MOST, one, one).move[MIDDLE]
+        found = found._replace(moves=move[None], mixed=True)
+    return found
 
 
 def _settle(
@@ -316,28 +349,62 @@ def _settle(
     most: int = MOST,
     gradient: np.ndarray = GRADIENT,
     position: np.ndarray = POSITION,
-) -> tuple[Foreign, np.ndarray, Counts, Counts, bool]:
-    """Memory, move, what the first and the last step asked for, and whether the move settled."""
+) -> Moves:
+    """The moves to which an optimiser settles."""
     memory, before, still = probe.start(rate, options), np.full(POSITION.shape, np.inf), 0
-    first = count = Counts(0, 0)
+    moves, counts, turn = deque[np.ndarray](maxlen=3 * LONGEST), deque[Counts](maxlen=LONGEST), 0
+    first = Counts(0, 0)
     for number in range(most):
         after, memory, count = probe.step(memory, position, scale * gradient, _nothing)
         move = after - position
         first = first if number else count
         if not np.isfinite(move).all():
-            return memory, move, first, count, False
+            return Moves(memory, move[None], first, count, False)
         still = still + 1 if np.abs(move - before).max() <= SETTLED * np.abs(move).max() + ROUNDOFF else 0
         before = move
+        moves.append(move)
+        counts.append(count)
         if number >= FEWEST and still >= 3:
-            return memory, move, first, count, True
-    return memory, before, first, count, False
+            return Moves(memory, move[None], first, count, True)
+        if (number + 1) % LOOKED_AT == 0:
+            turn = turn or _turn_of(np.array(moves))
+        if turn and (number + 1) % turn == 0:  # what counts steps begins with a turn
+            last = max(list(counts)[-turn:], key=lambda each: (each.draws, each.others))
+            return Moves(memory, np.array(moves)[-turn:], first, last, True)
+    return Moves(memory, before[None], first, counts[-1], False)
 
 
-def _noise(probe: Probe, memory: Foreign, draws: int, mixed: bool) -> tuple[np.ndarray, float]:
-    """The variance of the noise of each coordinate, and the share of it that a step passes on to the next.
+def _turn_of(moves: np.ndarray) -> int:
+    """Number of steps after which moves (steps, coordinates) are the same again; 0 if they do not go round."""
+    allowed = SETTLED * np.abs(moves).max() + ROUNDOFF
+    most = min(LONGEST, len(moves) // 3)
+    turns = (p for p in range(2, most + 1) if np.abs(moves[p:] - moves[:-p])[-2 * p :].max() <= allowed)
+    return next(turns, 0)
+
+
+def _is_uniform(moves: np.ndarray, noise: np.ndarray) -> bool:
+    """True if moves and variances (turn, coordinates) are those of the first step of a turn, each times one factor."""
+    largest = np.argmax(np.abs(moves[0]))
+    factors = (moves[:, largest] / moves[0, largest])[:, None] if moves[0, largest] else np.ones((len(moves), 1))
+    same = lambda each: np.allclose(each, factors * each[0], rtol=SAME, atol=SAME * np.abs(each).max())
+    return bool(factors.min() > 0 and same(moves) and same(noise))
+
+
+def _noise(probe: Probe, found: Moves) -> tuple[np.ndarray, float]:
+    """Variances (turn, coordinates) of the noise, and the share of it that a step passes on to the next.
 
     Where a step mixes coordinates it is that of one of them, for all, to which each entry of a draw adds.
     """
+    memory, total, ratio = probe.copy(found.memory), [], 0.0
+    for _ in found.moves:
+        variance, ratio = _noise_of_step(probe, memory, found.last.draws, found.mixed)
+        total.append(variance)
+        _, memory, _ = probe.step(memory, POSITION, GRADIENT, _nothing)
+    return np.array(total), ratio
+
+
+def _noise_of_step(probe: Probe, memory: Foreign, draws: int, mixed: bool) -> tuple[np.ndarray, float]:
+    """The same of the step that comes next."""
     ones: list[np.ndarray | float] = [*np.eye(POSITION.size)] if mixed else [1.0]
     total, ratio = np.zeros(POSITION.shape), 0.0
     for number, one in itertools.product(range(draws), ones):
@@ -356,10 +423,11 @@ def _noise(probe: Probe, memory: Foreign, draws: int, mixed: bool) -> tuple[np.n
     return (np.full(POSITION.shape, total[MIDDLE]) if mixed else total), float(ratio)
 
 
-def _independent(probe: Probe, memory: Foreign, move: np.ndarray, draws: int) -> bool:
+def _independent(probe: Probe, memory: Foreign, draws: int) -> bool:
     """True if a draw of the first coordinate moves no other one."""
     one = np.zeros(POSITION.shape)
     one[REST] = 1.0
+    move = probe.step(probe.copy(memory), POSITION, GRADIENT, _nothing)[0] - POSITION
     for number in range(draws):
         after, _, _ = probe.step(probe.copy(memory), POSITION, GRADIENT, lambda i, n=number: one if i == n else 0.0)
         if np.abs((after - POSITION - move)[1:]).max() > SAME * np.abs(move).max() + ROUNDOFF:

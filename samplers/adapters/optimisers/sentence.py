@@ -213,6 +213,13 @@ def _claimed_prior(found: Convention) -> str:
 def _remarks(found: Convention) -> list[str]:
     reading = found.reading
     remarks = [f"{found.burn_in} = 0: what is judged is the step after a burn-in"] if found.burn_in else []
+    if reading.turn > 1:
+        how = (
+            "each is the first one at another learning rate"
+            if reading.uniform
+            else "drift and noise are those of a step in the mean"
+        )
+        remarks.append(f"its moves go round in turns of {reading.turn} steps: {how}")
     if found.schedule == "ignored":
         remarks.append("a learning rate that a scheduler changes has no effect")
     if found.schedule == "in part":

@@ -67,7 +67,7 @@ class Whole(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OptimiserSampler(TorchMixin):
-    """A sampler that takes one step of an optimiser.
+    """A sampler that takes one step of an optimiser, or a turn of them.
 
     Args:
         target: the structure of a position.
@@ -79,6 +79,8 @@ class OptimiserSampler(TorchMixin):
         entries: what it keeps of a parameter.
         frozen: all steps draw the same numbers.
         tests: it may compare losses with a draw.
+        turn: number of steps of the optimiser in one of the sampler, together as long as its step size.
+        renewed: each step is the first one of an optimiser.
     """
 
     target: Target
@@ -90,11 +92,19 @@ class OptimiserSampler(TorchMixin):
     entries: Entries
     frozen: bool = False
     tests: bool = False
+    turn: int = 1
+    renewed: bool = False
 
     @property
     def needs(self) -> frozenset[Need]:
         """The parts of an estimate that it reads."""
         return frozenset({"gradient", "potential"}) if self.tests else frozenset({"gradient"})
+
+    def step(self, key: np.random.Generator, state: TorchState, step_size: float, estimator: Estimator) -> TorchState:
+        """Take the steps of a turn."""
+        for _ in range(self.turn):
+            state = super().step(key, state, step_size / self.turn, estimator)
+        return state
 
     def _change(self) -> "Change | None":
         return self._prior if any(prior(axes) for prior in self.priors for axes in (1, 2)) else None
@@ -124,6 +134,8 @@ class OptimiserSampler(TorchMixin):
             self.optimiser.step(optimizer, loss)
         parameters = [[p.data for p in group] for group in groups]
         each = [dict(optimizer.state[p]) for group in groups for p in group]
+        if self.renewed:
+            return Memory(parameters, [{} for _ in each], memory.shapes)
         return Memory(parameters, each, memory.shapes, optimizer, rate)
 
     def _whole(self, groups: list[Leaves], shapes: list[torch.Size]) -> Leaves:
@@ -203,3 +215,9 @@ class OptimiserSampler(TorchMixin):
 @dataclass(frozen=True, eq=False)
 class ElementwiseSampler(ElementwiseMixin, OptimiserSampler):
     """One of an optimiser that moves each coordinate by itself: many chains at once."""
+
+    def chains(
+        self, rng: np.random.Generator, positions: np.ndarray, step_size: float, num_steps: int, estimator: Estimator
+    ) -> np.ndarray:
+        """End positions (N, d), as of the mixin, after so many turns."""
+        return super().chains(rng, positions, step_size / self.turn, num_steps * self.turn, estimator)

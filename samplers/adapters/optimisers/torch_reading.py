@@ -150,14 +150,15 @@ class Entries(NamedTuple):
     scalars: tuple[str, ...] = ()
 
 
-def entries_of(probe: TorchProbe, rate: float, options: Options) -> Entries:
-    """Entries that an optimiser keeps of a parameter."""
+def entries_of(probe: TorchProbe, rate: float, options: Options, turn: int = 1) -> Entries:
+    """Entries that an optimiser keeps of a parameter, the others of them after whole turns of steps."""
+    many = -(-MANY // turn) * turn
     memory, other = probe.start(rate, options), probe.start(rate, options)
     probe.step(other, POSITION + 0.3, -1.7 * GRADIENT, lambda _: 1.0)
     first = copied(_entries(other))
-    for _ in range(MANY):
+    for _ in range(many):
         probe.step(memory, POSITION, GRADIENT, lambda _: 0.0)
-    for _ in range(MANY - 1):
+    for _ in range(many - 1):
         probe.step(other, POSITION + 0.3, -1.7 * GRADIENT, lambda _: 1.0)
     entries, shape = _entries(memory), parameters_of(memory)[0].shape
     numbers = [n for n, v in entries.items() if isinstance(v, torch.Tensor) and v.is_floating_point()]

@@ -220,7 +220,7 @@ class ExactMALA(MALA):
     ("kernel", "names", "sampled"),
     [
         (Folded(), ("truncated-interval", "truncated-box"), {"truncated-interval"}),
-        (ExactMALA(), ("gaussian-1d-scaled", "gaussian-correlated-2d", "anharmonic"), {"anharmonic", "spike-and-slab"}),
+        (ExactMALA(), ("gaussian-1d-scaled", "gaussian-correlated-2d", "anharmonic"), {"anharmonic", "three-widths"}),
     ],
     ids=["in a box", "on the line"],
 )

@@ -37,6 +37,35 @@ def drawing(draw):
     return build
 
 
+def in_metric_of_data(draw, anchored=False):
+    """A function of a Target: `drawing` in a metric that is made of the data at the start, or a run's own zero.
+
+    With an anchor the data that are drawn move by the difference of their gradients here and there.
+    """
+
+    def build(target):
+        terms = target.terms
+        everything = jnp.arange(terms.size)
+
+        def init(key, x, estimator):
+            slopes = jax.vmap(jax.grad(terms.datum), (None, 0))(0 * x, jax.tree.map(jnp.asarray, terms.data))
+            total = gradient(terms, 0 * x, everything, 1.0)
+            return {"x": x, "metric": 1 / (1 + jnp.sum(slopes**2, axis=0)), "total": total}
+
+        def step(key, state, h, estimator):
+            batch_key, noise_key = jax.random.split(key)
+            x, drawn = state["x"], draw(batch_key, terms.size)
+            g = gradient(terms, x, *drawn)
+            if anchored:
+                g += state["total"] - gradient(terms, 0 * x, *drawn)
+            h = h * state["metric"]
+            return {**state, "x": x - h * g + jnp.sqrt(2 * h) * normal(noise_key, x)}
+
+        return simple_sampler(step, init=init, position=lambda state: state["x"])
+
+    return build
+
+
 def round_and_round(start, size, n):
     """The next `n` data, after the last one the first ones, and where the next begin."""
     return (start + jnp.arange(n)) % size, size / n, (start + n) % size
@@ -316,6 +345,11 @@ MISWEIGHED = {
         lambda k, n: ((jnp.sqrt(jax.random.uniform(k, (32,))) * n).astype(int), n / 32)
     ),
     "a prior with the factor of the batch": heavy_prior,
+    "in a metric of the data, no factor N / n": in_metric_of_data(batch(lambda size, n: 1.0)),
+    "in a metric of the data, N // n": in_metric_of_data(batch(lambda size, n: size // n)),
+    "in a metric of the data, the first half twice as often": in_metric_of_data(
+        lambda k, n: ((jnp.sqrt(jax.random.uniform(k, (32,))) * n).astype(int), n / 32)
+    ),
 }
 WEIGHED = {
     "by their gradients, with replacement": by_gradients(replace=True),
@@ -330,6 +364,9 @@ WEIGHED = {
         all_if_few(lambda k, n: (jax.random.randint(k, (), 0, n) + jnp.arange(16)) % n)
     ),
     "by importance": by_importance(correct=True),
+    "in a metric of the data": in_metric_of_data(batch(lambda size, n: size / n)),
+    "in a metric of the data, all of them": in_metric_of_data(lambda k, n: (jnp.arange(n), 1.0)),
+    "in a metric of the data, from an anchor": in_metric_of_data(batch(lambda size, n: size / n), anchored=True),
 }
 
 

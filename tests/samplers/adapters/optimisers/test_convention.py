@@ -15,10 +15,13 @@ import jax
 import numpy as np
 import pytest
 
+from sgmcmc_verification.checks.core.candidate import Row, Subject
+from sgmcmc_verification.checks.core.check import Case
 from sgmcmc_verification.checks.core.importer import load_object
 from sgmcmc_verification.checks.registry import find_statement
 from sgmcmc_verification.samplers.adapters.optimisers.adapt import of_optax, of_torch
 from sgmcmc_verification.samplers.adapters.optimisers.convention import Convention
+from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.claims import Diffusion
 from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import decide
@@ -28,6 +31,7 @@ for module in ("torch", "optax"):
     if find_spec(module) is None:
         pytest.skip(f"needs {module}: pip install 'sgmcmc-verification[{module}]'", allow_module_level=True)
 
+torch = pytest.importorskip("torch")
 LR, PLANE = 2e-3, "gaussian-correlated-2d"
 
 
@@ -149,8 +153,6 @@ def test_wrong_ones_are_told_by_their_mistake(case):
 
 
 def test_a_scheduler_that_does_not_reach_the_noise_is_named():
-    import torch
-
     class Fixed(torch.optim.SGD):
         def __init__(self, params, lr=1e-3):
             super().__init__(params, lr)
@@ -168,8 +170,6 @@ def test_a_scheduler_that_does_not_reach_the_noise_is_named():
 
 
 def test_a_generator_that_an_optimiser_keeps_is_not_seeded_anew():
-    import torch
-
     class Own(torch.optim.Optimizer):
         again = False
 
@@ -195,8 +195,6 @@ def test_a_generator_that_an_optimiser_keeps_is_not_seeded_anew():
 @pytest.mark.parametrize(("name", "value"), [("prior_precision", 4.0), ("prior_std", 0.5), ("prior_var", 0.25)])
 @pytest.mark.parametrize("times", [1.0, 2.0])
 def test_an_option_that_is_named_after_the_prior_is_a_claim(name, value, times):
-    import torch
-
     class Decays(torch.optim.Optimizer):
         def __init__(self, params, lr=1e-3, **options):
             super().__init__(params, {"lr": lr, **options})
@@ -212,9 +210,65 @@ def test_an_option_that_is_named_after_the_prior_is_a_claim(name, value, times):
     assert found.prior == pytest.approx(times * 4.0)
 
 
-def test_a_scheduler_that_reaches_nothing_changes_no_law():
-    import torch
+class Cyclical(torch.optim.Optimizer):
+    """SGLD on a step size that falls along a line and starts anew, with noise of its own."""
 
+    noise = staticmethod(lambda rate, first: rate)
+
+    def __init__(self, params, lr=LR, cycle=6):
+        super().__init__(params, {"lr": lr, "cycle": cycle})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                number = self.state[p].setdefault("step", 0)
+                self.state[p]["step"] += 1
+                rate = group["lr"] * (1 - 0.9 * (number % group["cycle"]) / group["cycle"])
+                p.add_(p.grad, alpha=-rate)
+                p.add_(torch.randn_like(p), alpha=math.sqrt(2 * self.noise(rate, group["lr"])))
+
+
+class SteadyNoise(Cyclical):
+    """The same with the noise of the first step of a cycle in each."""
+
+    noise = staticmethod(lambda rate, first: first)
+
+
+class SilentHalf(Cyclical):
+    """The same without noise where the step size is small."""
+
+    noise = staticmethod(lambda rate, first: rate if rate > first / 2 else 0.0)
+
+
+def decide_on_host(name, found):
+    """The finding of a statement on a torch optimiser in the plane."""
+    row = Row("mine", found.build, estimator=HostExact, targets=(PLANE,), step_size=0.05)
+    return find_statement(name)(Case(Subject(row), target(PLANE)))
+
+
+def test_a_cycle_of_step_sizes_inside_of_an_optimiser_is_that_of_one_step():
+    """Each step of a cycle has the law of the first one, at a learning rate of its own."""
+    found = of_torch("cyclical", Cyclical, {"lr": LR})
+    reading = found.found.reading
+    assert (reading.turn, reading.uniform) == (6, True)
+    assert close(reading.drift, LR)
+    assert close(found.found.temperature, 1.0)
+    assert "turns of 6 steps: each is the first one at another learning rate" in found.sentence
+    for statement in ("closed_state", "gaussian_limit"):
+        assert decide_on_host(statement, found).verdict == "pass"
+
+
+@pytest.mark.parametrize(("kind", "temperature"), [(SteadyNoise, 6 / 3.75), (SilentHalf, 3.1 / 3.75)])
+def test_noise_that_does_not_follow_a_cycle_has_another_temperature(kind, temperature):
+    """Drifts (1, .85, .7, .55, .4, .25) lr sum to 3.75 lr, variances to 12 lr, or 2 (1 + .85 + .7 + .55) lr."""
+    found = of_torch("cyclical", kind, {"lr": LR})
+    assert (found.found.reading.turn, found.found.reading.uniform) == (6, False)
+    assert close(found.found.temperature, temperature)
+    assert decide_on_host("gaussian_limit", found).verdict == "fail"
+
+
+def test_a_scheduler_that_reaches_nothing_changes_no_law():
     class Own(torch.optim.Optimizer):
         def __init__(self, params, lr=1e-3):
             super().__init__(params, {"lr": lr})
@@ -257,8 +311,6 @@ def test_a_schedule_of_optax_that_does_not_reach_the_noise_is_an_option(noise):
 
 
 def test_a_preconditioner_without_gamma_is_named():
-    import torch
-
     class Squares(torch.optim.Optimizer):
         def __init__(self, params, lr=1e-3):
             super().__init__(params, {"lr": lr})
@@ -278,7 +330,6 @@ def test_a_preconditioner_without_gamma_is_named():
 
 def test_clipped_gradients_and_optimisers_without_noise_are_named():
     import optax
-    import torch
 
     def clipped(learning_rate):
         return optax.chain(
@@ -327,7 +378,6 @@ def test_a_friction_that_mixes_coordinates_is_read_one_coordinate_at_a_time(kind
 @pytest.mark.parametrize(("symmetric", "verdict"), [(True, "pass"), (False, "fail")])
 def test_a_matrix_that_mixes_coordinates_is_no_langevin_equation_with_unit_diffusion(symmetric, verdict):
     """w' = w - lr A g + sqrt(2 lr) L xi keeps exp(-U) for A = L L^T, and not for A = 1."""
-    import torch
 
     class Dense(torch.optim.Optimizer):
         def __init__(self, params, lr=1e-3, num_data=10):
