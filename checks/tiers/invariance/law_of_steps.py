@@ -84,6 +84,8 @@ MORE, SPARE = 8, 1.5
 """Factor by which they may grow to see what is promised; of what the pilots say is needed, for they are few."""
 SEVERAL = 8
 """Steps of the second statement."""
+SIZES, LENGTH = 3, 4
+"""Step sizes of a kernel that is not exact, and how much longer a run of it is at the smaller one of two."""
 PIECES = 16
 """Pieces of runs, which are much longer, between two looks at the budget."""
 PILOTS = 1 << 11
@@ -160,8 +162,7 @@ def _judged(case: Case, seed: int, several: int, runs: Runs, functions: Function
     if case.target.terms is not None and _remembers(runs):
         raise OutOfReach(REMEMBERS)
     tests = tests_proposals(case.subject, claims)
-    if tests:
-        _require_cheaper(runs, case.step_size, several, OF_HOSTS)
+    _require_cheaper(runs, case.step_size, several, OF_HOSTS, exact=tests)
     (h, rejected), *others = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
     steps = Steps(runs, functions, several, seed)
     # What tests its proposals is likely to be exact, claimed or not: seen at one step size, with less noise.
@@ -293,16 +294,22 @@ def multiples(changes: np.ndarray, controls: np.ndarray) -> np.ndarray:
     return np.stack([np.linalg.lstsq(c, y, rcond=None)[0] for y, c in columns], axis=1)
 
 
-def _require_cheaper(runs: Runs, h: float, number: int, count: int) -> None:
-    """Raise OutOfReach if runs of a kernel in Python call fewer functions than `count` steps and those of one place."""
+def _require_cheaper(runs: Runs, h: float, number: int, count: int, exact: bool = True) -> None:
+    """Raise OutOfReach if runs of a kernel in Python call fewer functions than `count` steps and those of one place.
+
+    One that is not `exact` takes them at several step sizes, the smaller the more steps of a run.
+    """
     if not runs.host:
         return
     start, step = runs.calls(h)
     # where z is more than the position, the fixed place is begun once, and runs leave out steps before they count any
     of_steps = count * ((2 if runs.auxiliary is None else 1) * start + 2 * number * step)
-    length = steps_of_host(step) + (0 if runs.auxiliary is None or isinstance(runs.auxiliary, Copies) else HOST_STEPS)
-    of_runs = (HOST_LEAST if runs.target.size > FEW else HOST_RUNS) + HOST_PILOTS
-    if of_steps > of_runs * (start + length * step):
+    left_out = 0 if runs.auxiliary is None or isinstance(runs.auxiliary, Copies) else HOST_STEPS
+    of_runs = start + (steps_of_host(step) + left_out) * step
+    if not exact:
+        of_steps, of_runs = SIZES * of_steps, 2 * start + (1 + LENGTH) * (HOST_STEPS + left_out) * step
+    number_of_runs = (HOST_LEAST if runs.target.size > FEW else HOST_RUNS) + HOST_PILOTS
+    if of_steps > number_of_runs * of_runs:
         raise OutOfReach("runs cost less than so many steps")
 
 

@@ -343,10 +343,19 @@ class Tuned:
         return y if rng.standard_exponential() > energy(y) - energy(x) else x
 
 
-def test_steps_in_python_whose_start_is_dear_are_left_to_runs():
-    assert decide(law_of_steps, Tuned(0), PLANE).verdict == "pass"
+class TunedEuler(Tuned):
+    """SGLD with noise by coins in NumPy; a start takes as long as many steps."""
+
+    def step(self, rng, x, h, estimator):
+        gradient = estimator.estimate(rng, (), x)[0].gradient
+        return x - h * gradient + np.sqrt(2 * h) * (2.0 * rng.integers(0, 2, x.shape) - 1)
+
+
+@pytest.mark.parametrize("kind", [Tuned, TunedEuler])
+def test_steps_in_python_whose_start_is_dear_are_left_to_runs(kind):
+    assert decide(law_of_steps, kind(0), PLANE).verdict == "pass"
     with pytest.raises(OutOfReach, match="runs cost less"):
-        decide(law_of_steps, Tuned(100), PLANE)
+        decide(law_of_steps, kind(100), PLANE)
 
 
 def test_walkers_are_drawn_from_the_target_as_the_position_is():
