@@ -43,7 +43,8 @@ def ladders(
         temperature: of the position.
     """
     made = _made_in_python if on_host(sampler) else _made_in_jax
-    held = itertools.chain(jax.tree.leaves(state), reached(sampler), made(sampler, state, estimator, number))
+    constant = _constant_leaves(sampler, state, estimator, number)
+    held = itertools.chain(constant, reached(sampler), made(sampler, state, estimator, number))
     found: dict[tuple[str, ...], tuple[float, ...]] = {}
     for values in _lists(held, number):
         hot = values if values[-1] > values[0] else 1 / values
@@ -52,6 +53,15 @@ def ladders(
         if np.all(np.diff(ladder) >= 0) and ladder[-1] > temperature:
             found.setdefault(tuple(f"{t:.6g}" for t in ladder[1:]), tuple(map(float, ladder[1:])))
     return list(found.values())[:MOST]
+
+
+def _constant_leaves(sampler: Sampler, state: State, estimator: Estimator, number: int) -> Iterator[np.ndarray]:
+    """Lists of a state that another start at its position has, too, as no energies of walkers are."""
+    key = np.random.default_rng(1) if on_host(sampler) else jax.random.key(1)
+    other = sampler.init(key, sampler.position(state), estimator)
+    for pair in zip(jax.tree.leaves(state), jax.tree.leaves(other), strict=True):
+        here, there = (list(_lists(iter([leaf]), number)) for leaf in pair)
+        yield from (a for a, b in zip(here, there, strict=False) if np.array_equal(a, b))
 
 
 def _lists(values: Iterator[Any], number: int) -> Iterator[np.ndarray]:

@@ -42,8 +42,8 @@ RUNS, HOST_RUNS, OF_MANY = 1 << 14, 480, 3 << 10
 """The most runs of the first stage: of compiled steps, of those that Python takes one by one, in many dimensions."""
 LEAST, HOST_LEAST = 1 << 10, 384
 """Runs that are always made: compiled ones, and in Python in many dimensions."""
-LEAST_OF_WALKERS = ((2, 96), (math.inf, 192))
-"""The same where each is of several walkers, whose mean is less skewed, by dimension."""
+LEAST_OF_WALKERS = 192
+"""The same where each is of several walkers, whose mean is less skewed."""
 AGAIN = 1 << 12
 """The most runs at a further step size: what is wrong there alone, as a scale that follows the position, is far off."""
 STEPS, HOST_STEPS = 200, 60
@@ -192,7 +192,7 @@ def _judge(
         aim = next(part for most, part in aims if case.target.size <= most)
         # averages of few steps are skewed, and few of them show nothing
         least = HOST_LEAST if runs.host else LEAST
-        least = least if walkers == 1 else next(part for most, part in LEAST_OF_WALKERS if case.target.size <= most)
+        least = least if walkers == 1 else LEAST_OF_WALKERS
         widest = spread[: tests // 2 if walkers > 1 else tests].max()  # means of all walkers come first
         count = min(count, max(least, enough(amplified * widest, promised * aim, tests)))
 

@@ -87,6 +87,33 @@ class Momentum(PythonTempering):
         return state + 0.1 * rng.standard_normal(state.shape)
 
 
+class Remembering:
+    """Random walks at a ladder of a closure; energies of the walkers, which rise at first, come before it."""
+
+    backend = "host"
+
+    def __init__(self):
+        betas = 1 / LADDER
+        self.accept = lambda rng, k, gain: np.log(rng.random()) < betas[k] * gain
+
+    def init(self, rng, position, estimator):
+        walkers = position + np.arange(3.0)[:, None] * (2.0 + rng.random((3, 1)))
+        energies = np.array([float(estimator.estimate(rng, (), x)[0].potential) for x in walkers])
+        return {"energies": energies, "walkers": walkers}
+
+    def position(self, state):
+        return state["walkers"][0]
+
+    def step(self, rng, state, step_size, estimator):
+        walkers, energies = state["walkers"].copy(), state["energies"].copy()
+        for k in range(3):
+            y = walkers[k] + np.sqrt(2 * step_size) * rng.standard_normal(walkers[k].shape)
+            energy = float(estimator.estimate(rng, (), y)[0].potential)
+            if self.accept(rng, k, energies[k] - energy):
+                walkers[k], energies[k] = y, energy
+        return {"energies": energies, "walkers": walkers}
+
+
 RIGHT = {
     "all draws of the target": Ensemble(claims=EXACT),
     "all draws of the target, nothing claimed": Ensemble(),
@@ -134,6 +161,7 @@ LADDERS = {
     "inverse temperatures of an attribute": (Tempering(), (2.0, 5.0)),
     "made in a step": (Tempering(form="made"), (2.0, 5.0)),
     "two walkers, in Python": (PythonTempering(), (3.0,)),
+    "of a closure, beside energies in the state": (Remembering(), (2.0, 5.0)),
     "none": (Ensemble(), (1.0, 1.0, 1.0)),
 }
 
