@@ -8,6 +8,7 @@ fixed. What the start of a run, an exact draw, tells of its average is taken off
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,6 +70,18 @@ OTHER_AIMS = ((FEW, 0.4), (math.inf, 0.7))
 UNIT = "of a characteristic function"
 
 
+class Beginning(NamedTuple):
+    """The steps that a run leaves out where the state holds more than the position, and what is looked for after them.
+
+    `longer` is a factor of their number, 0 for none, and `wider` that between their sizes. `gap` is what was found
+    with fewer of them: runs that see half of it say if it goes by.
+    """
+
+    longer: int = 1
+    wider: float = 1.0
+    gap: float = 0.0
+
+
 @statement(
     tier="invariance",
     equation="time averages of f along runs from the target -> pi(f) as h -> 0",
@@ -95,7 +108,7 @@ def law_of_runs(case: Case, seed: int) -> Finding:
         found = _exactly(case, runs, seed, h, rejected)
         again = (_exactly(case, runs, seed, other, share, math.sqrt(h / other)) for other, share in others)
         return found if found.verdict == "fail" else next((each for each in again if each.verdict == "fail"), found)
-    judge = lambda exact, longer=1: _judge(case, runs, seed, h, rejected, exact, longer)
+    judge = lambda exact, longer=1: _judge(case, runs, seed, h, rejected, exact, Beginning(longer))
     if not tests:
         return judge(False)
     # What tests its proposals is likely to be exact, claimed or not: that is seen at one step size, with less noise.
@@ -122,7 +135,7 @@ def _of_walkers(case: Case, functions: Functions, seed: int, tests: bool) -> Fin
         try:
             runs = begin(of_walkers(functions, copies))
             (h, rejected), *_ = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
-            found = _judge(case, runs, seed, h, rejected, True, 0)
+            found = _judge(case, runs, seed, h, rejected, True, Beginning(0))
             if found.significance is not None and not found.significance.rejected:
                 return found
             if len(set(copies.temperatures)) > 1 and ExactLaw in runs.sampler.claims:
@@ -145,14 +158,15 @@ def _exactly(case: Case, runs: Runs, seed: int, h: float, rejected: float, wider
     Walkers or temperatures that begin at the position of the first one are far from their law for long: steps that are
     left out take them there, and what fails is run again, with more of them. A gap that becomes smaller shows nothing.
     """
-    found = _judge(case, runs, seed, h, rejected, True, 1, wider)
+    found = _judge(case, runs, seed, h, rejected, True, Beginning(wider=wider))
     if found.verdict != "fail" or position_is_all(runs):
         return found
     before = found
     for longer in LATER:
         if found.verdict != "fail":
             return found
-        before, found = found, _judge(case, runs, seed, h, rejected, True, longer, max(wider, WIDER))
+        beginning = Beginning(longer, max(wider, WIDER), found.effect)
+        before, found = found, _judge(case, runs, seed, h, rejected, True, beginning)
     if found.verdict == "fail" and found.effect < SETTLED * before.effect:
         raise Inconclusive(
             f"what the state holds beside the position has not come to rest: with {LATER[0]} and {LATER[1]} times the "
@@ -161,21 +175,15 @@ def _exactly(case: Case, runs: Runs, seed: int, h: float, rejected: float, wider
     return found
 
 
-def _judge(
-    case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: bool, longer: int = 1, wider: float = 1.0
-) -> Finding:
-    """Averages along runs at the step size h against the target, or their limit h -> 0 if the kernel is not exact.
-
-    `longer` is a factor of the steps that are left out where the state holds more than the position, 0 for none,
-    `wider` that between their sizes.
-    """
+def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: bool, beginning: Beginning) -> Finding:
+    """Averages along runs at the step size h against the target, or their limit h -> 0 if the kernel is not exact."""
     claims, functions = runs.sampler.claims, runs.functions
     count, steps = (HOST_RUNS, HOST_STEPS) if runs.host else (RUNS, STEPS)
     count = min(count, OF_MANY) if case.target.size > FEW else count
     all_known = position_is_all(runs)
     alone = all_known or runs.auxiliary is not None
     walkers = functions.walkers
-    discard = 0 if all_known else longer * steps
+    discard = 0 if all_known else beginning.longer * steps
     if runs.host and exact:
         steps = steps_of_host(runs.calls(h)[1])
     # a momentum that is drawn afresh in every step carries the position by h, hence as a time of h^2 does
@@ -185,16 +193,17 @@ def _judge(
     promised = PER_VARIANCE * (HOST_PROMISED if runs.host else PROMISED)
     order, tests = order_of(claims), len(functions.names)
     amplified = 1.0 if exact else float(np.linalg.norm(coarse_extrapolation(order)[0]))
-    if wider > 1 and longer == 1:
+    if beginning.wider > 1 and beginning.longer == 1:
         count = min(count, AGAIN)
     if np.isfinite(spread).all() and (not runs.host or case.target.size > FEW or walkers > 1):
         aims = AIMS if exact and not runs.host else OTHER_AIMS
         aim = next(part for most, part in aims if case.target.size <= most)
+        sees = min(promised, max(promised * aim, beginning.gap / 2))
         # averages of few steps are skewed, and few of them show nothing
         least = HOST_LEAST if runs.host else LEAST
         least = least if walkers == 1 else LEAST_OF_WALKERS
         widest = spread[: tests // 2 if walkers > 1 else tests].max()  # means of all walkers come first
-        count = min(count, max(least, enough(amplified * widest, promised * aim, tests)))
+        count = min(count, max(least, enough(amplified * widest, sees, tests)))
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
         sizes = (0,) if exact else (0, 2)
@@ -205,7 +214,7 @@ def _judge(
             for k in sizes:
                 x, lengths = starts[k][piece], ((steps + discard) * more**k, discard * more**k)
                 stream = stage_seed(seed, stage, 20 + k)
-                means, _ = runs.means(stream, x, h / 2**k, *lengths, made=piece.start, wider=wider)
+                means, _ = runs.means(stream, x, h / 2**k, *lengths, made=piece.start, wider=beginning.wider)
                 if not np.isfinite(means).all():
                     return [not_finite("averages that are not finite", n, UNIT)]
                 values.append(means - share * (functions.values(x) - functions.expected))

@@ -80,6 +80,10 @@ from sgmcmc_verification.targets.target import Target
 EXACT, OF_WALKERS, RATES, OF_MANY, OF_HOSTS = 1 << 15, 1 << 17, 1 << 14, 1 << 13, 1 << 11
 """Steps of the first stage: of exact kernels, of those that move several walkers, at each of three step sizes, in fifty
 dimensions, of those in Python."""
+BETWEEN = 3
+"""Factor of those in Python on a law of separate modes: few steps cross, and a hundredth of the mass a step shows."""
+WORTH = 0.5
+"""Part of a variance that is left by what moves with the noise, if steps from the fixed place are worth their cost."""
 MORE, SPARE = 8, 1.5
 """Factor by which they may grow to see what is promised; of what the pilots say is needed, for they are few."""
 SEVERAL = 8
@@ -97,6 +101,7 @@ PER_VARIANCE = 2 * np.exp(-1 / 2) / (1 - np.exp(-2))
 PROMISED = 0.5
 """Relative error of the variance of the noise that is seen."""
 UNIT = "of the Dirichlet form"
+DEAR = "runs cost less than so many steps"
 UNKNOWN = "the state holds more than the position, of a law that is not known"
 REMEMBERS = "the state holds more than z: an order or a count of the data makes steps differ"
 DOUBT = 1e-4
@@ -162,7 +167,7 @@ def _judged(case: Case, seed: int, several: int, runs: Runs, functions: Function
     if case.target.terms is not None and _remembers(runs):
         raise OutOfReach(REMEMBERS)
     tests = tests_proposals(case.subject, claims)
-    _require_cheaper(runs, case.step_size, several, OF_HOSTS, exact=tests)
+    _require_cheaper(runs, case.step_size, several, 2 * OF_HOSTS, exact=tests)
     (h, rejected), *others = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
     steps = Steps(runs, functions, several, seed)
     # What tests its proposals is likely to be exact, claimed or not: seen at one step size, with less noise.
@@ -247,31 +252,30 @@ class Steps:
         """Exact draws (count, n) of z."""
         return self.runs.starts(stage_seed(self._seed, stage, 10), count)
 
-    def changes(
-        self, stage: int, starts: np.ndarray, hs: Sequence[float], made: int = 0
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """f(x') - f(x) (N, K) of steps of each size, and two variables (2, N, K) of mean zero that move with it.
+    def changes(self, stage: int, starts: np.ndarray, hs: Sequence[float], made: int = 0) -> Iterator[np.ndarray]:
+        """f(x') - f(x) (N, K) of steps of each size. `made` steps of this stage were before these.
 
-        Keys are the same at each size: what they have in common cancels in an extrapolation. `made` steps of this stage
-        were before these.
+        Keys are the same at each size: what they have in common cancels in an extrapolation.
         """
+        before = self.runs.functions.values(starts)
+        for h in hs:
+            yield (self._ends(stage, starts, h, made) - before)[:, : 2 * self._half]
+
+    def controls(self, stage: int, starts: np.ndarray, hs: Sequence[float], made: int = 0) -> Iterator[np.ndarray]:
+        """Two variables (2, N, K) of mean zero that move with the changes of such steps, by the noise of each."""
         runs, half = self.runs, self._half
-        read = runs.functions.values
         places = np.broadcast_to(self._place, starts.shape)
-        before, rest = read(starts), read(places)
+        before, rest = runs.functions.values(starts), runs.functions.values(places)
         cos, sin = before[:, :half], before[:, half : 2 * half]
         mean_cos, mean_sin = np.split(runs.functions.expected[: 2 * half], 2)
         slopes = np.concatenate([mean_sin - sin, cos - mean_cos], axis=1)
         bends = np.concatenate([mean_cos - cos, mean_sin - sin], axis=1)
-        keys = stage_seed(self._seed, stage, 20)
         for h in hs:
-            after, moved = (self._ends(keys, x, h, made) for x in (starts, places))
-            n = (moved - rest)[:, 2 * half :]
-            controls = np.stack([slopes * np.tile(n, 2), bends * np.tile(n**2 / 2, 2)])
-            yield (after - before)[:, : 2 * half], controls
+            n = (self._ends(stage, places, h, made) - rest)[:, 2 * half :]
+            yield np.stack([slopes * np.tile(n, 2), bends * np.tile(n**2 / 2, 2)])
 
-    def _ends(self, keys: int, starts: np.ndarray, h: float, made: int) -> np.ndarray:
-        return self.runs.means(keys, starts, h, self.number, self.number - 1, made)[0]
+    def _ends(self, stage: int, starts: np.ndarray, h: float, made: int) -> np.ndarray:
+        return self.runs.means(stage_seed(self._seed, stage, 20), starts, h, self.number, self.number - 1, made)[0]
 
 
 def with_phases(functions: Functions) -> Functions:
@@ -295,46 +299,71 @@ def multiples(changes: np.ndarray, controls: np.ndarray) -> np.ndarray:
 
 
 def _require_cheaper(runs: Runs, h: float, number: int, count: int, exact: bool = True) -> None:
-    """Raise OutOfReach if runs of a kernel in Python call fewer functions than `count` steps and those of one place.
+    """Raise OutOfReach if runs of a kernel in Python cost less than `count` steps, those from one place included."""
+    if not _cheaper(runs, h, number, count, exact):
+        raise OutOfReach(DEAR)
 
-    One that is not `exact` takes them at several step sizes, the smaller the more steps of a run.
+
+def _cheaper(runs: Runs, h: float, number: int, count: int, exact: bool) -> bool:
+    """True if `count` steps, those from one place included, cost less than runs: always, unless Python takes them.
+
+    There they call fewer functions. A kernel that is not `exact` takes them at several step sizes, the smaller the more
+    steps of a run.
     """
     if not runs.host:
-        return
+        return True
     start, step = runs.calls(h)
     # where z is more than the position, the fixed place is begun once, and runs leave out steps before they count any
-    of_steps = count * ((2 if runs.auxiliary is None else 1) * start + 2 * number * step)
+    of_steps = count * ((1 if runs.auxiliary is None else 0.5) * start + number * step)
     left_out = 0 if runs.auxiliary is None or isinstance(runs.auxiliary, Copies) else HOST_STEPS
     of_runs = start + (steps_of_host(step) + left_out) * step
     if not exact:
         of_steps, of_runs = SIZES * of_steps, 2 * start + (1 + LENGTH) * (HOST_STEPS + left_out) * step
     number_of_runs = (HOST_LEAST if runs.target.size > FEW else HOST_RUNS) + HOST_PILOTS
-    if of_steps > number_of_runs * of_runs:
-        raise OutOfReach("runs cost less than so many steps")
+    return of_steps <= number_of_runs * of_runs
+
+
+def _usual(runs: Runs, exact: bool) -> int:
+    """Number of steps of the first stage, unless more are needed."""
+    if runs.host:
+        return BETWEEN * OF_HOSTS if exact and runs.target.separated else OF_HOSTS
+    if runs.target.size >= MANY:
+        return OF_MANY
+    if not exact:
+        return RATES
+    return OF_WALKERS if isinstance(runs.auxiliary, Copies) else EXACT
+
+
+def _affordable(steps: Steps, h: float, count: int, least: int, controlled: bool) -> int:
+    """`count` steps of an exact kernel, or the `least` if runs cost less. Raises OutOfReach if they still do."""
+    for number in (count, least):
+        if _cheaper(steps.runs, h, steps.number, (1 + controlled) * number, exact=True):
+            return number
+    raise OutOfReach(DEAR)
 
 
 def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
     runs, names, claims = steps.runs, steps.names, steps.runs.sampler.claims
-    alone = runs.auxiliary is None or not runs.auxiliary.kicks
-    exactly = OF_WALKERS if isinstance(runs.auxiliary, Copies) else EXACT
-    count = OF_HOSTS if runs.host else OF_MANY if runs.target.size >= MANY else exactly if exact else RATES
+    letter = "y" if runs.auxiliary is None or not runs.auxiliary.kicks else "v"
+    count = _usual(runs, exact)
     hs = [h] if exact else [h, h / 2, h / 4]
-    pilots = list(steps.changes(PILOT, steps.starts(PILOT, min(PILOTS, count // 4)), hs))
+    places = steps.starts(PILOT, min(PILOTS, count // 4))
+    pilots = list(steps.changes(PILOT, places, hs))
     # its own at each size: a momentum that is drawn afresh in every step makes it go like h^2
-    forms = np.array([np.mean(changes**2, axis=0)[steps.noisy] / 2 for changes, _ in pilots])
+    forms = np.array([np.mean(changes**2, axis=0)[steps.noisy] / 2 for changes in pilots])
     moved = forms.min(axis=0) > 0
     used = [name for name, moves in zip(names, moved, strict=True) if moves]
-    primary = lambda name: of_one(name, "y" if alone else "v")
+    primary = lambda name: of_one(name, letter)
     if not np.isfinite(forms).all() or not any(map(primary, used)):
         raise OutOfReach("no step moves the state by a finite amount, in the directions that are looked at")
-    factors = [multiples(*pilot) for pilot in pilots]
+    beside = list(steps.controls(PILOT, places, hs))
+    factors = [multiples(*pilot) for pilot in zip(pilots, beside, strict=True)]
 
-    def rates_of(pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        values = []
-        for form, factor, (changes, controls) in zip(forms, factors, pairs, strict=True):
-            rates = changes - np.einsum("ck,cnk->nk", factor, controls)
-            values.append(rates[:, moved] / form[moved])
-        return np.stack(values)
+    def rates_of(changes: Iterable[np.ndarray], controls: Iterable[np.ndarray] | None) -> np.ndarray:
+        if controls is not None:
+            moving = zip(changes, factors, controls, strict=True)
+            changes = [rates - np.einsum("ck,cnk->nk", factor, control) for rates, factor, control in moving]
+        return np.stack([rates[:, moved] / form[moved] for form, rates in zip(forms, changes, strict=True)])
 
     def judged(values: np.ndarray) -> Sequence[Outcome]:
         if not np.isfinite(values).all():
@@ -343,23 +372,30 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
         order = order_of(claims) if runs.auxiliary is None else 1
         return outcomes_of(values, order, np.zeros(len(used)), used, UNIT)
 
+    def rates(stage: int, starts: np.ndarray, made: int) -> np.ndarray:
+        several = (stage, starts, hs, made)
+        return rates_of(steps.changes(*several), steps.controls(*several) if controlled else None)
+
     def run(stage: int, n: int) -> Sequence[Outcome]:
         starts = steps.starts(stage, n)
-        some = pieces(n, PIECES * runs.piece, "steps")
-        return judged(joined([rates_of(steps.changes(stage, starts[piece], hs, piece.start)) for piece in some]))
+        return judged(
+            joined([rates(stage, starts[piece], piece.start) for piece in pieces(n, PIECES * runs.piece, "steps")])
+        )
 
-    seen = judged(rates_of(pilots))
+    largest = lambda outcomes: max(o.standard_error or 0.0 for o in outcomes if primary(o.name))
+    seen, alone = judged(rates_of(pilots, beside)), judged(rates_of(pilots, None))
+    if not (controlled := largest(seen) ** 2 < WORTH * largest(alone) ** 2):
+        seen, count = alone, 2 * count if runs.host else count  # as many steps as were to be taken
     worst = min(seen, key=lambda o: o.log_p)
     if runs.auxiliary is not None and math.log(len(seen)) + worst.log_p < math.log(DOUBT):
         raise OutOfReach(f"{UNKNOWN} (by sampling, {worst.name} changes in {steps.what})")
     promised = PER_VARIANCE * PROMISED
-    error = max(o.standard_error or 0.0 for o in seen if primary(o.name))
-    needed = int(SPARE * enough(error * seen[0].n ** 0.5, promised, len(used)))
+    needed = int(SPARE * enough(largest(seen) * seen[0].n ** 0.5, promised, len(used)))
     if needed > MORE * count:
         raise OutOfReach(f"{needed} steps would be needed to see what is promised")
     count = max(count, needed)
     if exact:
-        _require_cheaper(runs, h, steps.number, count)
+        count = _affordable(steps, h, count, max(OF_HOSTS, needed), controlled)
 
     what = f"{rejected:.0%} of the steps rejected, " if rejected else ""
     what += "the change of" if exact else "the limit h -> 0 of the rate of"
@@ -372,7 +408,7 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
             f"by sampling, {what} {o.name} in {steps.what} is "
             + (f"{o.measured:.5g} of its Dirichlet form, exact 0" if o.measured is not None else "not finite")
         ),
-        steps=2 * len(hs) * steps.number,
+        steps=(1 + controlled) * len(hs) * steps.number,
         step_size=h,
         detail={"rejected": rejected},
     )

@@ -223,7 +223,8 @@ def steps():
 
 def test_what_is_taken_off_has_mean_zero_and_most_of_the_variance(steps):
     some, functions = steps
-    ((changes, controls),) = some.changes(0, some.starts(0, 1 << 15), [1e-3])
+    some_of = (0, some.starts(0, 1 << 15), [1e-3])
+    (changes,), (controls,) = some.changes(*some_of), some.controls(*some_of)
     error = controls.std(axis=1) / np.sqrt(controls.shape[1])
     assert np.abs(controls.mean(axis=1) / error).max() < 6
     factors = MODULE.multiples(changes, controls)
@@ -247,7 +248,7 @@ def test_the_rate_of_an_error_of_the_noise_is_the_closed_form():
     runs = Runs(subject(wrong, law.name), law, with_phases(functions), long=False)
     h = 1e-3 / law.curvature
     steps = Steps(runs, functions, 1, 3)
-    ((changes, _),) = steps.changes(0, steps.starts(0, 1 << 16), [h])
+    (changes,) = steps.changes(0, steps.starts(0, 1 << 16), [h])
     k = functions.names.index(name)
     form = np.mean(changes[:, k] ** 2) / 2
     rate, error = changes[:, k].mean() / form, changes[:, k].std() / np.sqrt(1 << 16) / form
@@ -262,6 +263,29 @@ def test_an_exact_kernel_is_judged_at_one_step_size():
     assert finding.verdict == "pass", finding.reason
     assert "the change of" in finding.reason
     assert finding.measurements["rejected"] > 0.01
+
+
+def independent(mass):
+    """An independent draw of three widths at each step, in Python; a part of the wide mode goes to the mode beside."""
+
+    def step(rng, position, step_size, estimator):
+        mode = rng.choice(3, p=[0.4, 0.3, 0.3])
+        if mode == 0 and rng.random() < mass:
+            mode = 2
+        x = (-20.0, 0.0, 5.0)[mode] + (8.0, 1e-3, 0.7)[mode] * rng.standard_normal()
+        return np.full(np.shape(position), x)
+
+    return simple_sampler(step, claims=EXACT, backend="host")
+
+
+@pytest.mark.parametrize(("mass", "verdict"), [(0.0, "pass"), (0.2, "fail")])
+def test_steps_from_the_fixed_place_are_made_where_they_are_worth_their_cost(mass, verdict):
+    """An independent draw goes nowhere near where the noise of another place goes; a step of Euler's does."""
+    finding = decide(law_of_steps, independent(mass), "three-widths")
+    assert finding.verdict == verdict, finding.reason
+    assert finding.gradients == finding.samples
+    euler = decide(law_of_steps, Euler(), PLANE)
+    assert euler.gradients == 2 * 3 * euler.samples
 
 
 class Epochs(NamedTuple):
