@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 MAX_PATHS = 200_000
 """Largest number of paths that are walked."""
+LOOK, UNEVEN = 1_000, 100
+"""Paths after which it is asked how much of the tree they are, and a factor by which those that follow may be fewer."""
 
 
 class BranchingGenerator(Seeding):
@@ -150,22 +152,35 @@ class ScriptedGenerator(Seeding):
         raise Unintercepted(f"numpy Generator.{name}")
 
 
+def _walked(path: list[int], widths: list[int]) -> float:
+    """Part of a tree that lies before a path, each branch counted as much as those beside it."""
+    part, each = 0.0, 1.0
+    for index, width in zip(path, widths, strict=False):
+        each /= width
+        part += index * each
+    return part
+
+
 def branches(
     function: Callable[[Any], T], points: int, make: Callable[[list[int], int], Any] = BranchingGenerator
 ) -> Iterator[tuple[float, T]]:
     """All (weight, function(generator)) over the tree of draws that `function` makes.
 
     Raises:
-        ValueError: if there are more than `MAX_PATHS` paths.
+        ValueError: if there are more than `MAX_PATHS` paths, or the first few are hardly any of them.
         Unintercepted: if the function draws from a law without a rule.
     """
     path: list[int] = []
-    for _ in range(MAX_PATHS):
+    widths: list[int] = []
+    for number in range(MAX_PATHS):
+        if number == LOOK and UNEVEN * MAX_PATHS * _walked(path, widths) < LOOK:
+            break
         generator = make(path, points)
         value = function(generator)
         yield generator.weight, value
-        path = [*path, *([0] * (len(generator.widths) - len(path)))][: len(generator.widths)]
-        while path and path[-1] + 1 == generator.widths[len(path) - 1]:
+        widths = generator.widths
+        path = [*path, *([0] * (len(widths) - len(path)))][: len(widths)]
+        while path and path[-1] + 1 == widths[len(path) - 1]:
             path.pop()
         if not path:
             return

@@ -109,6 +109,22 @@ def test_exactly_as_many_paths_as_allowed_are_walked(monkeypatch):
     assert len(list(branches(lambda g: g.standard_normal((3,)), 3))) == 27
 
 
+def test_a_tree_of_which_few_paths_are_hardly_any_is_not_walked_to_the_end():
+    """Thirty coins have a thousand million paths; three hundred of which the first one ends them have three hundred."""
+    walked = []
+
+    def until_one(g, coins):
+        walked.append(1)
+        return next((k for k in range(coins) if g.integers(2)), coins)
+
+    with pytest.raises(ValueError, match="too often"):
+        list(branches(lambda g: walked.append(1) or g.integers(2, size=30), 4))
+    assert len(walked) == host_branching.LOOK
+    assert len(list(branches(lambda g: until_one(g, 300), 4))) == 301
+    # what is deep at first and ends soon later on is walked: 2^11 paths of 12 coins, half of which end at the first one
+    assert len(list(branches(lambda g: g.integers(2, size=1 if g.integers(2) else 11), 4))) == 2**11 + 2
+
+
 def test_the_scripted_generator_hands_out_its_values_in_order():
     generator = ScriptedGenerator(np.array([1.0, 2.0, 3.0, 4.0]))
     assert generator.standard_normal() == 1.0
