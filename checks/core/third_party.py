@@ -327,6 +327,11 @@ def _data(target: Target) -> int:
     return 0 if target.terms is None else target.terms.size
 
 
+def _law(target: Target) -> Any:
+    """The name and the shapes of a law without data, which is made anew for some statements; else the target."""
+    return target if _data(target) else (target.name, tuple(np.shape(leaf) for leaf in jax.tree.leaves(target.example)))
+
+
 def _kind(target: Target, chosen: str) -> Any:
     """The space, the number of data, the pytree and the options: programs of one kind differ in shapes alone."""
     return type(target.manifold), _data(target), jax.tree.structure(target.example), chosen
@@ -446,7 +451,7 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
             held = anchors(sampler, start, estimator, unit, make_key(0), evaluated, programs)
             sampler, start = _begun(sampler, start, held)
             find = lambda: whole_state(sampler, start, estimator, unit, make_key, evaluated, programs)
-            whole = known.whole_of(sampler, start, (target, chosen), find) if host else find()
+            whole = known.whole_of(sampler, start, (_law(target), chosen), find) if host else find()
             if whole.rest or whole.position is None or "init" in sampler.given:
                 parts |= {"unpack": whole.unpack, "pack": whole.pack}
     except RAISED:

@@ -12,6 +12,7 @@ import functools
 import importlib
 import json
 import sys
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -336,6 +337,15 @@ ANSWERS: dict[str, Callable[[str, pytest.Config], Answer]] = {
 """Option -> what answers it without a run."""
 
 
+@contextlib.contextmanager
+def _warned_as_in_python(config: pytest.Config) -> Generator[None]:
+    """Leave out what libraries that a sampler imports will no longer support, one line each, as Python itself does."""
+    with warnings.catch_warnings():
+        if not (sys.warnoptions or config.getoption("pythonwarnings", None)):
+            warnings.filterwarnings("ignore", category=DeprecationWarning)
+        yield
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Float64, the plan of the run, and one step of each third-party sampler, before anything is collected."""
     if not _selected(config):
@@ -363,7 +373,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         timeout = _seconds("--time-limit", given.time_limit, TIMEOUT)
         budget = _seconds("--budget", given.budget, BUDGET)
-        with time_limit(timeout):
+        with time_limit(timeout), _warned_as_in_python(config):
             plan = make_plan(
                 given.sampler,
                 given.target,

@@ -185,3 +185,14 @@ def test_a_full_disk_is_one_line_and_keeps_what_was_written(verify, tmp_path, mo
     assert code == 4
     assert "Traceback" not in text
     assert len(written.read_bytes().splitlines()) == pieces
+
+
+@pytest.mark.parametrize(("options", "shown"), [((), False), (("-W", "default::DeprecationWarning"), True)])
+def test_what_a_library_will_no_longer_support_is_said_where_it_is_asked_for(tmp_path, options, shown):
+    """Importing one library with geoopt's 73 old decorators wrote 146 lines before the first result."""
+    path = tmp_path / "mine.py"
+    path.write_text("import warnings\nwarnings.warn('an old decorator', DeprecationWarning)\n" + CODE, encoding="utf-8")
+    command = (sys.executable, "-m", "pytest", "checks", "--sampler", f"{path}:right", "--collect-only", "-q", *options)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stdout
+    assert ("an old decorator" in done.stderr) is shown
