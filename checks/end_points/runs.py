@@ -169,9 +169,8 @@ class Runs:
             state, total, still = carry
             size = jnp.asarray(h * wider ** jnp.where(i < discard, i % SIZES, 0), dtype)
             after = sampler.step(jax.random.fold_in(rest, i), state, size, estimator)
-            after = jax.tree.map(
-                lambda new, old: new.astype(old.dtype) if new.dtype != old.dtype else new, after, state
-            )
+            # a step may return numbers of Python, or another precision than it was given
+            after = jax.tree.map(lambda new, old: jnp.asarray(new, old.dtype), after, state)
             # the number of a step is the same in all runs: what is not asked for is not computed
             seen = (i >= discard) & ((steps - 1 - i) % every == 0)
             values = jax.lax.cond(seen, self.functions.values, lambda x: none, of(self._read(after)))

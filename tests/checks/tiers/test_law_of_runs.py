@@ -355,6 +355,23 @@ class Clock:
         return {"position": state["position"] + step_size, "count": state["count"] + 1}
 
 
+class Counted:
+    """SGLD of Gamma noise whose states hold the number of its last batch, as a number of Python, beside a key."""
+
+    def init(self, key, position, estimator):
+        return Kept(position, (key, 0))
+
+    def step(self, key, state, step_size, estimator):
+        noise = jax.random.gamma(key, 4.0, state.position.shape) / 2 - 2
+        moved = state.position - step_size * gradient(estimator, state.position) + jnp.sqrt(2 * step_size) * noise
+        return Kept(moved, (state.kept[0], 3))
+
+
+def test_a_number_of_python_in_the_states_is_no_error():
+    finding = decide(law_of_runs, Counted(), ANHARMONIC)
+    assert finding.verdict == "pass", finding.reason
+
+
 def test_steps_that_are_left_out_have_three_sizes_in_turn():
     """Six steps of h (1, 4, 16, 1, 4, 16) are left out; then one of h is looked at."""
     functions = functions_of(target(ANHARMONIC), 1.0)
