@@ -241,6 +241,10 @@ class SVGD(PositionVariable):
             "random-feature": einstein.RandomFeatureKernel,
             "mixture": lambda: einstein.MixtureKernel([0.5, 0.5], [einstein.RBFKernel(), einstein.IMQKernel()]),
         }[self.kernel]()
+        if self.kernel == "random-feature":  # which draws its features once, before the first step
+            with jax.ensure_compile_time_eval():
+                kernel.init(jax.random.key(0), (count, self.target.size))
+            kernel.init = lambda *_: None
         optimizer = self._optimizer(step_size)
 
         def model() -> None:
