@@ -6,7 +6,7 @@ function along one run is one value; those of runs with their own starts and key
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -269,22 +269,39 @@ PILOTS, HOST_PILOTS = TRIALS, 48
 """Runs that tell how much of an average is known from the start of its run."""
 
 
-def known_share(runs: Runs, seed: int, h: float, steps: int, discard: int) -> tuple[np.ndarray, np.ndarray]:
-    """Slopes (K,) of averages along a run on the values at its start, from runs that are used for nothing else.
+class Pilot(NamedTuple):
+    """What runs that are used for nothing else tell of averages along a run.
+
+    Attributes:
+        share: (K,) slopes on the values at the start of a run.
+        spread: (K,) standard deviations of what is left; infinite where an average is not.
+        gap: the largest distance of what is left from its expectation, in standard errors.
+    """
+
+    share: np.ndarray
+    spread: np.ndarray
+    gap: float
+
+
+def pilot(runs: Runs, seed: int, h: float, steps: int, discard: int) -> Pilot:
+    """Slopes of averages along a run on the values at its start, and what is left.
 
     A start is an exact draw, the expectation of f there is known: less a multiple of f(start) - pi(f) an average has
-    the same expectation, and for short runs a much smaller variance. The standard deviations (K,) are of what is left.
+    the same expectation, and for short runs a much smaller variance.
     """
     require_budget()
     starts = runs.starts(seed, _few(runs, PILOTS, HOST_PILOTS))
     means, _ = runs.means(seed, starts, h, steps, discard)
     if not np.all(np.isfinite(means)):
-        return np.zeros(means.shape[1]), np.full(means.shape[1], np.inf)
-    first = runs.functions.values(starts)
-    first, means = first - first.mean(axis=0), means - means.mean(axis=0)
-    square = np.sum(first**2, axis=0)
-    share = np.sum(first * means, axis=0) / np.where(square > 0, square, np.inf)
-    return share, np.std(means - share * first, axis=0)
+        return Pilot(np.zeros(means.shape[1]), np.full(means.shape[1], np.inf), 0.0)
+    first, expected = runs.functions.values(starts), runs.functions.expected
+    apart = first - first.mean(axis=0)
+    square = np.sum(apart**2, axis=0)
+    share = np.sum(apart * (means - means.mean(axis=0)), axis=0) / np.where(square > 0, square, np.inf)
+    left = means - share * (first - expected)
+    spread = np.std(left, axis=0)
+    errors = np.abs(left.mean(axis=0) - expected)[spread > 0] / spread[spread > 0] * np.sqrt(len(left))
+    return Pilot(share, spread, float(errors.max(initial=0.0)))
 
 
 def _few(runs: Runs, compiled: int, host: int) -> int:

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ CHUNK = 400_000
 
 GENERIC = (1.0, 1.0), (-0.5, 2.0), (2.0, -1.0)
 """Factors of displacements and of draws at which an affine map is checked."""
-NODES, WALKED = 6, 300
+NODES, WALKED = 6, 30
 """Nodes for each draw of a step in Python, and the most nodes of a product of rules, each of which is such a step."""
 BLOCK = 128
 """Points that one call evaluates."""
@@ -408,33 +408,51 @@ class HostStep:
             rows.append([weights @ dz, square, weights @ observables(new_z), weights @ observables(x)])
         return StepMoments(*(np.array(column) for column in zip(*rows, strict=True)))
 
+    def paths(self, z: np.ndarray, h: float, most: int) -> int:
+        """Steps that `moments` takes from one point (n,), counted up to `most`. Raises as `moments`."""
+        by_normals = self._nodes(z, h)
+        if by_normals is not None:
+            return len(by_normals[1])
+        return sum(1 for _ in itertools.islice(self._branches(z, h), most))
+
+    def _nodes(self, z: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """The rule of `_by_normals`, or None."""
+        if self.points > NODES:
+            return None
+        try:
+            count = self.normals(z, h)
+            return None if NODES**count <= WALKED else symmetric_rule(count, 7)
+        except (OutOfReach, ValueError):
+            return None
+
     def _by_normals(self, z: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Weights (M,), z' (M, n) and positions (M, d) by a rule of degree 7; None where branches are to be walked.
 
         What the rule leaves out is of order h^4, since a normal comes with sqrt(h): below all terms of a series that
         are read. A rule that has more nodes than usual, for kinks, is a product of rules.
         """
-        if self.points > NODES:
+        rule = self._nodes(z, h)
+        if rule is None:
             return None
         try:
-            count = self.normals(z, h)
-            if NODES**count <= WALKED:
-                return None
-            nodes, weights = symmetric_rule(count, 7)
-            return (weights, *self.ends(itertools.repeat(z), nodes, h))
+            return (rule[1], *self.ends(itertools.repeat(z), rule[0], h))
         except (OutOfReach, ValueError):
             return None
 
     def _by_branches(self, z: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same over all branches of the tree of draws."""
+        walked = list(self._branches(z, h))
+        new_z, x = (np.stack([ends[i] for _, ends in walked]) for i in (0, 1))
+        return np.array([weight for weight, _ in walked]), new_z, x
+
+    def _branches(self, z: np.ndarray, h: float) -> Iterator[tuple[float, tuple[np.ndarray, np.ndarray]]]:
+        """Weights, z' and positions, branch by branch."""
         try:
-            walked = list(branches(lambda g: self.once(g, z, h), points=self.points))
+            yield from branches(lambda g: self.once(g, z, h), points=self.points)
         except Unintercepted as error:
             raise Inconclusive(f"a draw that the generator cannot feed: {error}") from None
         except ValueError as error:
             raise OutOfReach(f"too many paths: {error}") from None
-        new_z, x = (np.stack([ends[i] for _, ends in walked]) for i in (0, 1))
-        return np.array([weight for weight, _ in walked]), new_z, x
 
     def affine(self, h: float) -> list[Affine]:
         """The step as an affine map of z; raises as `JaxStep.affine`."""

@@ -8,12 +8,13 @@ fixed. What the start of a run, an exact draw, tells of its average is taken off
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
 from sgmcmc_verification.checks.core.accept_step import tests_proposals
-from sgmcmc_verification.checks.core.check import Case, Inconclusive, require_stationary_law, statement
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, OutOfReach, require_stationary_law, statement
 from sgmcmc_verification.checks.core.error_origin import RAISED
 from sgmcmc_verification.checks.core.finding import Finding
 from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, of_target
@@ -30,13 +31,13 @@ from sgmcmc_verification.checks.end_points.functions import PER_VARIANCE, Functi
 from sgmcmc_verification.checks.end_points.runs import (
     FEW,
     Runs,
-    known_share,
+    pilot,
     position_is_all,
     step_sizes_of,
 )
 from sgmcmc_verification.checks.end_points.step_size_limit import coarse_extrapolation, order_of, outcomes_of
 from sgmcmc_verification.checks.end_points.walkers import laws_of_walkers, of_position, of_walkers
-from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.statistics.outcome import Outcome, normal_quantile
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw
 
 RUNS, HOST_RUNS, OF_MANY = 1 << 14, 480, 3 << 10
@@ -55,6 +56,8 @@ has at least: a sweep over fifty coordinates, each with a loop of its own, moves
 LONGER, LATER = 8, (2, 8)
 """Factors of the latter where runs of a kernel that tests its proposals have not the law of the target: of one that
 does not claim to be exact, and of one that does, in turn."""
+DOUBT = 1e-4
+"""Level at which pilots have runs that leave out steps take the place of a hypothesis on the walkers."""
 SETTLED = 0.7
 """Part of a gap that is left where more steps are left out, unless it is one that goes by."""
 WIDER = 4.0
@@ -135,9 +138,10 @@ def _of_walkers(case: Case, functions: Functions, seed: int, tests: bool) -> Fin
         try:
             runs = begin(of_walkers(functions, copies))
             (h, rejected), *_ = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
-            found = _judge(case, runs, seed, h, rejected, True, Beginning(0))
-            if found.significance is not None and not found.significance.rejected:
-                return found
+            with suppress(OutOfReach):
+                found = _judge(case, runs, seed, h, rejected, True, Beginning(0))
+                if found.significance is not None and not found.significance.rejected:
+                    return found
             if len(set(copies.temperatures)) > 1 and ExactLaw in runs.sampler.claims:
                 found = _exactly(case, begin(of_position(functions, case.target.size)), seed, h, rejected)
                 if found.verdict == "fail":
@@ -188,10 +192,12 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
         steps = steps_of_host(runs.calls(h)[1])
     # a momentum that is drawn afresh in every step carries the position by h, hence as a time of h^2 does
     more = 4 if Composite in claims or (alone and case.subject.row.step_power < 1) else 2
-    share, spread = known_share(runs, stage_seed(seed, 0, 31), h, steps + discard, discard)
+    share, spread, gap = pilot(runs, stage_seed(seed, 0, 31), h, steps + discard, discard)
 
     promised = PER_VARIANCE * (HOST_PROMISED if runs.host else PROMISED)
     order, tests = order_of(claims), len(functions.names)
+    if beginning.longer == 0 and gap > normal_quantile(math.log(DOUBT / (2 * tests))):
+        raise OutOfReach(f"walkers that are no draws of the target: pilots are off by {gap:.1f} standard errors")
     amplified = 1.0 if exact else float(np.linalg.norm(coarse_extrapolation(order)[0]))
     if beginning.wider > 1 and beginning.longer == 1:
         count = min(count, AGAIN)

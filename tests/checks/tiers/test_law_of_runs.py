@@ -14,7 +14,7 @@ from scipy import integrate
 from sgmcmc_verification.checks.core.check import Inconclusive, NotApplicable, OutOfReach
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.end_points.functions import functions_of
-from sgmcmc_verification.checks.end_points.runs import FACTORS, Runs, known_share, step_size_of
+from sgmcmc_verification.checks.end_points.runs import FACTORS, Runs, pilot, step_size_of
 from sgmcmc_verification.checks.tiers.invariance import law_of_runs
 from sgmcmc_verification.checks.tracing.live_leaves import leaves_by_themselves
 from sgmcmc_verification.samplers.interface.claims import AdaptiveLaw, Claims, ExactLaw, Source, StationaryLaw
@@ -301,7 +301,7 @@ def test_what_a_start_tells_of_an_average_is_taken_off():
     """Ornstein-Uhlenbeck: the average of exp(i w x) over a short run is nearly its value at the start."""
     mine = subject(Euler(), PLANE)
     runs = Runs(mine, target(PLANE), functions_of(target(PLANE), 1.0))
-    short, long = (known_share(runs, 1, h, steps, 0)[0] for h, steps in ((1e-5, 10), (0.01, 4000)))
+    short, long = (pilot(runs, 1, h, steps, 0).share for h, steps in ((1e-5, 10), (0.01, 4000)))
     assert np.all(short > 0.95)
     assert np.all(np.abs(long) < 0.5)
 
