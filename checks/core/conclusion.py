@@ -166,7 +166,7 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
     of = lambda kinds, about: [j for j in results if j.kind in kinds and j.result.decides in about]
     violated = of(("fail", "unexpected pass"), ABOUT_LAW)
     known = of(("known",), ABOUT_LAW)
-    met = tuple(dict.fromkeys(name for j in results if j.kind == "pass" for name in j.result.meets))
+    met = _met(results)
     ran = len(results) + len(untried) + len(turned_on)
     part = plan is not None and (bool(plan.part) or ran < plan.cases)
     missing = () if part or plan is None else _missing(results, plan)
@@ -270,8 +270,14 @@ def _stuck(results: Sequence[Judged], sampled: bool) -> tuple[str, ...]:
 
 def unmet(results: Sequence[Judged], plan: Plan) -> tuple[str, ...]:
     """Names of the obligations that are due and were not met."""
-    met = {name for j in results if j.kind == "pass" for name in j.result.meets}
+    met = _met(results)
     return tuple(name for name in plan.due if name not in met)
+
+
+def _met(results: Sequence[Judged]) -> tuple[str, ...]:
+    """Names of the obligations that were met at the options of the sampler itself, not at others of a variant."""
+    own = [j for j in results if not j.result.options] or results
+    return tuple(dict.fromkeys(name for j in own if j.kind == "pass" for name in j.result.meets))
 
 
 def _missing(results: Sequence[Judged], plan: Plan) -> tuple[str, ...]:

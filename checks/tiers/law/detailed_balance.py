@@ -14,7 +14,7 @@ import numpy as np
 
 from sgmcmc_verification.checks.core.check import Case, Inconclusive, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import EPS, Finding, Tolerance
-from sgmcmc_verification.checks.core.obligations import of_target
+from sgmcmc_verification.checks.core.obligations import of_target, reaches_boundary
 from sgmcmc_verification.checks.core.selection import and_all, and_tree_of_options, planar
 from sgmcmc_verification.checks.diagnosis.acceptance import ratio_of_acceptances
 from sgmcmc_verification.checks.diagnosis.cause import Diagnosis, explained
@@ -42,6 +42,8 @@ RARE = 1e-8
 SOLVED = 1e-5
 """Gap that is left where a step solves an equation by an iteration that ends at a tolerance, 1e-6 as a rule, times the
 size of a gradient: a relative error of the law that 1e10 draws do not show."""
+LEAST = 8
+"""Pairs that have to be reversed."""
 STARTS = 48
 """Places from which other ways back are looked for, where one way does not balance."""
 
@@ -245,10 +247,12 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
     mean = lambda h: float(np.nan_to_num(np.asarray(rates(x[near], xi[near], np.float64(h)))).mean())
     hs = step_sizes_of(mean, h0) if exact else [h0]
     worst, reason, tested, rejecting, scale, blunt, rows, at = 0.0, "all pairs balance", 0, 0, 1.0, 0.0, [], h0
+    summed, lost = 0, 0
     for h in hs:
         found = run(h)
         if h != h0 and np.isfinite(found.gap[near]).mean() < 0.5:
             continue  # trajectories so long that most proposals have several ways back
+        lost += int(np.sum(~np.isfinite(found.gap) & np.isfinite(found.y).all(axis=1)))
         # what is hardly ever accepted has too few digits in its logarithm
         usable = np.isfinite(found.gap) & np.all(found.acceptance > RARE, axis=1)
         # what is accepted for every uniform is never rejected
@@ -263,8 +267,8 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
             gaps = np.maximum(np.abs(sides[:, 1] - sides[:, 0]) - rounding, 0.0)
         doubtful = usable & ~(gaps <= _tolerance(np.abs(sides[usable]).max(initial=1.0)).value)
         if doubtful.any():
-            ways = compiled_ways(x, found.y, found.back, np.float64(h))
-            usable &= ~(doubtful & np.asarray(ways))
+            several = doubtful & np.asarray(compiled_ways(x, found.y, found.back, np.float64(h)))
+            usable, summed = usable & ~several, summed + int(several.sum())
         cross = np.sum((found.y - x) * np.asarray(slope(x) + slope(found.y)), axis=1)
         tested += int(usable.sum())
         rejecting += int(np.sum(np.any(found.acceptance[usable] < 1 - 1e-9, axis=1)))
@@ -288,9 +292,9 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
     wrong = worst > tolerance.value
     if wrong and not exact:
         raise OutOfReach(f"no balance at this step size, and none is claimed: {reason}")
-    # a kernel that accepts everything and balances may be right; one that accepts everything and does not is wrong
-    if tested < 8 or not (rejecting or wrong):
-        raise Inconclusive(f"only {tested} pairs could be reversed, {rejecting} of them with a rejection")
+    _require_enough(tested, wrong or rejecting > 0)
+    if not wrong:
+        _require_one_way(summed, lost if reaches_boundary(case.target) else 0)
     columns = np.concatenate(rows).T
     cause = ratio_of_acceptances(columns, known_numbers(step.sampler, case.target)) if wrong else None
     return Finding(
@@ -304,6 +308,27 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
         step_size=at,
         measurements=explained(cause),
     )
+
+
+def _require_enough(tested: int, rejecting: bool) -> None:
+    """Raise Inconclusive where few pairs were reversed, or none is rejected, and balances all the same."""
+    if tested < LEAST or not rejecting:
+        raise Inconclusive(
+            f"only {tested} pairs could be reversed" + ", none of them with a rejection" * (not rejecting)
+        )
+
+
+def _require_one_way(summed: int, lost: int) -> None:
+    """Raise OutOfReach where pairs that balance do not show that all do.
+
+    Args:
+        summed: pairs that do not balance by one way, and have another: the density is a sum over the ways.
+        lost: pairs without a way back, where a mirror at a face may lead from one to the other.
+    """
+    if summed:
+        raise OutOfReach(f"{summed} pairs do not balance by one way alone, and have another")
+    if lost:
+        raise OutOfReach(f"{lost} pairs near a face were not reversed: a mirror may lead from one to the other")
 
 
 def _has_many_pairs(case: Case) -> bool:
