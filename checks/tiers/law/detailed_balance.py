@@ -268,7 +268,7 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
         doubtful = usable & ~(gaps <= _tolerance(np.abs(sides[usable]).max(initial=1.0)).value)
         if doubtful.any():
             several = doubtful & np.asarray(compiled_ways(x, found.y, found.back, np.float64(h)))
-            usable, summed = usable & ~several, summed + int(several.sum())
+            usable, summed = usable & ~several, summed + int(np.sum(several & (gaps > SOLVED)))
         cross = np.sum((found.y - x) * np.asarray(slope(x) + slope(found.y)), axis=1)
         tested += int(usable.sum())
         rejecting += int(np.sum(np.any(found.acceptance[usable] < 1 - 1e-9, axis=1)))
@@ -293,8 +293,8 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
     if wrong and not exact:
         raise OutOfReach(f"no balance at this step size, and none is claimed: {reason}")
     _require_enough(tested, wrong or rejecting > 0)
-    if not wrong:
-        _require_one_way(summed, lost if reaches_boundary(case.target) else 0)
+    if not wrong and reaches_boundary(case.target):
+        _require_one_way(summed, lost)
     columns = np.concatenate(rows).T
     cause = ratio_of_acceptances(columns, known_numbers(step.sampler, case.target)) if wrong else None
     return Finding(
@@ -319,11 +319,11 @@ def _require_enough(tested: int, rejecting: bool) -> None:
 
 
 def _require_one_way(summed: int, lost: int) -> None:
-    """Raise OutOfReach where pairs that balance do not show that all do.
+    """Raise OutOfReach where pairs near a face that balance do not show that those of a mirror do.
 
     Args:
         summed: pairs that do not balance by one way, and have another: the density is a sum over the ways.
-        lost: pairs without a way back, where a mirror at a face may lead from one to the other.
+        lost: pairs without a way back.
     """
     if summed:
         raise OutOfReach(f"{summed} pairs do not balance by one way alone, and have another")
