@@ -50,6 +50,7 @@ CLASSES = {
     "42": "of researchers' own projects", "43": "of research code and practitioners",
     "44": "of people with a repository", "45": "as they occur in research repositories",
     "46": "of authors who read the documentation only",
+    "47": "of authors who read the documentation only, again",
 }  # fmt: skip
 """Number in the name of a file of wrong samplers -> what is wrong in it."""
 
