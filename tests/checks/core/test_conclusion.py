@@ -63,6 +63,15 @@ def test_an_obligation_is_met_by_a_pass_alone():
         assert concluded(*results).law == "undecided"
 
 
+def test_an_obligation_is_met_at_the_options_of_the_sampler_itself():
+    """A mirrored walk met that of the boundary at another scale alone, at which no step reached it."""
+    elsewhere = judged("pass", "premise", "closed_state", meets=("closed-state",), options={"scale": 0.5})
+    plan = Plan(2, DUE)
+    assert unmet((LAW, elsewhere), plan) == ("closed-state",)
+    given = judged("pass", meets=("gaussian", "line"), name="transfer_operator", options={"scale": 0.5})
+    assert unmet((given, elsewhere), plan) == ()
+
+
 def test_what_is_out_of_reach_says_why_an_obligation_was_not_met():
     far = judged("out-of-reach", "premise", "closed_state", "a long story", detail={"would meet": ["closed-state"]})
     assert concluded(LAW, far).open == (

@@ -210,6 +210,26 @@ def test_a_wrong_acceptance_fails_and_says_of_what_it_is_made(name):
     assert words in result.measurements.get("diagnosis", {"text": ""})["text"]
 
 
+@pytest.mark.parametrize("of_both", [False, True])
+def test_a_walk_that_is_mirrored_at_a_face_is_left_to_sampling(of_both):
+    """y = |x + sqrt(x) xi| comes from two draws; a density of one of them passed, for the other pairs were dropped."""
+
+    def log_density(x, y):
+        ways = [-((z - x) ** 2) / (2 * x) for z in (y, -y)]
+        return jnp.sum((jnp.logaddexp(*ways) if of_both else ways[0]) - jnp.log(x) / 2)
+
+    def step(key, x, h, estimator):
+        move_key, accept_key = jax.random.split(key)
+        potential = lambda q: estimator.estimate(key, (), q)[0].potential
+        y = jnp.abs(x + jnp.sqrt(x) * jax.random.normal(move_key, x.shape))
+        ratio = potential(x) - potential(y) + log_density(y, x) - log_density(x, y)
+        return jnp.where(jnp.log(jax.random.uniform(accept_key)) < ratio, y, x)
+
+    walk = local(step, Claims(Source("", "own"), ExactLaw(), spaces=("positive",)))
+    result = execute(CHECK, walk, "half-gaussian", 7)
+    assert result.verdict in ("out-of-reach", "inconclusive"), result.reason
+
+
 def test_what_an_iteration_leaves_at_its_tolerance_is_no_violation():
     result = execute(CHECK, implicit(1e-6), "double-well", 7)
     assert result.verdict == "pass", result.reason

@@ -355,6 +355,18 @@ class Clock:
         return {"position": state["position"] + step_size, "count": state["count"] + 1}
 
 
+@pytest.mark.parametrize(("shift", "most"), [(0.0, 4.5), (1.0, np.inf)])
+def test_a_pilot_tells_how_far_averages_are_off(shift, most):
+    """Of exact draws it is as large as the largest of a few normal numbers; of draws around another mean far larger."""
+    exact = subject(HMC(), "gaussian-1d-scaled")
+    law = target("gaussian-1d-scaled")
+    runs = Runs(exact, law, functions_of(law, 1.0), long=False)
+    expected = runs.functions.expected + shift
+    runs.functions = runs.functions._replace(expected=expected)
+    gap = pilot(runs, 1, exact.step_size(law), 20, 0).gap
+    assert 4.5 * (shift > 0) < gap < most
+
+
 class Counted:
     """SGLD of Gamma noise whose states hold the number of its last batch, as a number of Python, beside a key."""
 

@@ -293,3 +293,15 @@ def test_a_state_of_very_many_numbers_has_no_matrix():
     """Of 12,850 numbers it took ten gigabytes, and the process was killed."""
     with pytest.raises(OutOfReach, match="3001 numbers, too many"):
         step_map(strangers.subject(Pooled(), LINE.name), LINE).affine(0.01)
+
+
+@pytest.mark.parametrize(("draws", "paths"), [(1, 6), (2, 17), (3, 45)])
+def test_the_steps_of_a_host_sampler_from_one_point_are_counted(draws, paths):
+    """Six nodes for one normal draw; from two on those of a rule of degree seven, 1 + 4 n + 4 n (n - 1) + ..."""
+
+    def step(rng, x, h, estimator):
+        return x + np.sqrt(h) * sum(rng.standard_normal(x.shape) for _ in range(draws))
+
+    host = step_map(Subject(Row("local", lambda _: simple_sampler(step, backend="host"))), LINE)
+    assert host.paths(np.zeros(1), 0.1, 100) == paths
+    assert host.paths(np.zeros(1), 0.1, 3) == (3 if draws == 1 else paths)
