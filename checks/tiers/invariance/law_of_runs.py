@@ -57,7 +57,8 @@ LONGER, LATER = 8, (2, 8)
 """Factors of the latter where runs of a kernel that tests its proposals have not the law of the target: of one that
 does not claim to be exact, and of one that does, in turn."""
 DOUBT = 1e-4
-"""Level at which pilots have runs that leave out steps take the place of a hypothesis on the walkers."""
+"""Level at which pilots have runs that leave out steps take the place of a hypothesis on what a state holds beside the
+position; nothing is said of the sampler."""
 SETTLED = 0.7
 """Part of a gap that is left where more steps are left out, unless it is one that goes by."""
 WIDER = 4.0

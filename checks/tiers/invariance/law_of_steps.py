@@ -72,7 +72,13 @@ from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxiliary_law
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.statistics.outcome import Outcome
-from sgmcmc_verification.checks.tiers.invariance.law_of_runs import HOST_LEAST, HOST_RUNS, HOST_STEPS, steps_of_host
+from sgmcmc_verification.checks.tiers.invariance.law_of_runs import (
+    DOUBT,
+    HOST_LEAST,
+    HOST_RUNS,
+    HOST_STEPS,
+    steps_of_host,
+)
 from sgmcmc_verification.samplers.interface.claims import Diffusion, ExactLaw, Exchange
 from sgmcmc_verification.samplers.interface.whole_state import is_key
 from sgmcmc_verification.targets.target import Target
@@ -104,8 +110,6 @@ UNIT = "of the Dirichlet form"
 DEAR = "runs cost less than so many steps"
 UNKNOWN = "the state holds more than the position, of a law that is not known"
 REMEMBERS = "the state holds more than z: an order or a count of the data makes steps differ"
-DOUBT = 1e-4
-"""Level at which pilots have runs take the place of a hypothesis on that law; nothing is said of the sampler."""
 
 
 @statement(
@@ -167,7 +171,8 @@ def _judged(case: Case, seed: int, several: int, runs: Runs, functions: Function
     if case.target.terms is not None and _remembers(runs):
         raise OutOfReach(REMEMBERS)
     tests = tests_proposals(case.subject, claims)
-    _require_cheaper(runs, case.step_size, several, 2 * OF_HOSTS, exact=tests)
+    if not _cheaper(runs, case.step_size, several, 2 * OF_HOSTS, exact=tests):
+        raise OutOfReach(DEAR)
     (h, rejected), *others = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
     steps = Steps(runs, functions, several, seed)
     # What tests its proposals is likely to be exact, claimed or not: seen at one step size, with less noise.
@@ -296,12 +301,6 @@ def multiples(changes: np.ndarray, controls: np.ndarray) -> np.ndarray:
     """Least-squares coefficients (2, K) of changes (N, K) on controls (2, N, K)."""
     columns = zip(changes.T, controls.transpose(2, 1, 0), strict=True)
     return np.stack([np.linalg.lstsq(c, y, rcond=None)[0] for y, c in columns], axis=1)
-
-
-def _require_cheaper(runs: Runs, h: float, number: int, count: int, exact: bool = True) -> None:
-    """Raise OutOfReach if runs of a kernel in Python cost less than `count` steps, those from one place included."""
-    if not _cheaper(runs, h, number, count, exact):
-        raise OutOfReach(DEAR)
 
 
 def _cheaper(runs: Runs, h: float, number: int, count: int, exact: bool) -> bool:

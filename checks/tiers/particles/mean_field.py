@@ -63,9 +63,9 @@ def velocity_field(subject: Subject, target: Target, particles: np.ndarray, h: f
 
 
 def _in_the_plane(case: Case, h: float) -> tuple[float, list[float]]:
-    """The factor by which the velocity falls with more particles on a square, and their velocities.
+    """The factor by which the velocity falls with more particles on a square, and the velocities of few and of many.
 
-    It is half of what it is, at most, if the velocity is hardly larger than on the line with as many quantiles.
+    A velocity of at most `TWICE` times that on the line, with as many quantiles, counts as halved.
     """
     square = twice(case.target)
     v = velocity_field(case.subject, case.target, quantile_particles(case.target, ROWS[-1]), h)

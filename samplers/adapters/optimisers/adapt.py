@@ -97,8 +97,8 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
         own = second.second if second and grouped else {}
         optimiser = Optimiser(kind, arguments.name, {**given, **chosen}, own, scheduled)
         tests = there.reading.others > 0 and needs_closure(kind)
-        made = sampler(target, optimiser, there.rate_of, there.scale, priors, claims, entries, found.frozen, tests)
-        return dataclasses.replace(made, turn=turn, renewed=renewed)
+        drawn = (found.frozen, tests, turn, renewed)
+        return sampler(target, optimiser, there.rate_of, there.scale, priors, claims, entries, *drawn)
 
     # what a scheduler changes in part, and groups that do not move apart, are options, whose law is judged
     flags = {"scheduled": found.schedule == "in part", "grouped": second is not None}
