@@ -270,7 +270,7 @@ PILOTS, HOST_PILOTS = TRIALS, 48
 
 
 class Pilot(NamedTuple):
-    """What runs that are used for nothing else tell of averages along a run.
+    """Averages along runs that are used for nothing else: what they tell of averages along a run.
 
     Attributes:
         share: (K,) slopes on the values at the start of a run.

@@ -66,7 +66,7 @@ def _coefficients(group):
     return dict(a=a, b=b, root=root, spread=spread, decay=group["weight_decay"])
 
 
-def _foreach_move(params, grads, velocities, kicks, *, a, b, root, spread, decay):
+def _foreach_move(params, grads, velocities, kicks, *, a, b, root, spread, decay):  # noqa: PLR0913
     grads = torch._foreach_add(grads, params, alpha=decay)
     fresh = [torch.randn_like(p) for p in params]
     torch._foreach_mul_(velocities, a)
@@ -77,7 +77,7 @@ def _foreach_move(params, grads, velocities, kicks, *, a, b, root, spread, decay
     torch._foreach_copy_(kicks, fresh)
 
 
-def _single_move(params, grads, velocities, kicks, *, a, b, root, spread, decay):
+def _single_move(params, grads, velocities, kicks, *, a, b, root, spread, decay):  # noqa: PLR0913
     for p, grad, velocity, kick in zip(params, grads, velocities, kicks):
         fresh = torch.randn_like(p)
         velocity.mul_(a).sub_(grad + decay * p, alpha=b * root).add_(kick + fresh, alpha=b * spread / 2)

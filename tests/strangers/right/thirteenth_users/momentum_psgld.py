@@ -35,7 +35,7 @@ class MomentumPSGLD(Optimizer):
         eps: added to the root of the average.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         params,
         lr=1e-4,
