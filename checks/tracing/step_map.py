@@ -37,6 +37,8 @@ GENERIC = (1.0, 1.0), (-0.5, 2.0), (2.0, -1.0)
 """Factors of displacements and of draws at which an affine map is checked."""
 NODES, WALKED = 6, 30
 """Nodes for each draw of a step in Python, and the most nodes of a product of rules, each of which is such a step."""
+SHORT, KINK = 1e-6, 1e-3
+"""A short step, in which a draw moves by 1e-3, and the share of that move by which means of two rules may differ."""
 BLOCK = 128
 """Points that one call evaluates."""
 ROWS = 16
@@ -421,9 +423,22 @@ class HostStep:
             return None
         try:
             count = self.normals(z, h)
-            return None if NODES**count <= WALKED else symmetric_rule(count, 7)
+            return symmetric_rule(count, 7) if NODES**count > WALKED and self._smooth else None
         except (OutOfReach, ValueError):
             return None
+
+    @functools.cached_property
+    def _smooth(self) -> bool:
+        """True if the mean of a short step is that by the nodes of the rule turned: the sign of a draw has another one.
+
+        Raises as `ends`.
+        """
+        z, h = np.asarray(self.template.flat, np.float64), SHORT / self.target.curvature
+        nodes, weights = symmetric_rule(self.normals(z, h), 7)
+        turn = np.linalg.qr(np.random.default_rng(0).standard_normal(2 * nodes.shape[1:]))[0]
+        moves = [self.ends(itertools.repeat(z), each, h)[0] - z for each in (nodes, nodes @ turn)]
+        means = [weights @ move for move in moves]
+        return bool(np.abs(means[0] - means[1]).max() <= KINK * np.sqrt(np.abs(weights) @ moves[0] ** 2).max())
 
     def _by_normals(self, z: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Weights (M,), z' (M, n) and positions (M, d) by a rule of degree 7; None where branches are to be walked.

@@ -108,7 +108,17 @@ def coins(rng, shape):
     return 2.0 * rng.integers(0, 2, size=shape) - 1
 
 
-@pytest.mark.parametrize("noise", [None, signs, coins], ids=["normals", "signs of normals", "coins"])
+def signs_beside_another(rng, shape):
+    """Three normals in two dimensions, which are too many for a product of rules unless it has to be one."""
+    rng.standard_normal()
+    return signs(rng, shape)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [None, signs, signs_beside_another, coins],
+    ids=["normals", "signs of normals", "signs of normals and one more", "coins"],
+)
 def test_moments_of_a_step_in_python_are_exact(noise):
     candidate, h = OnHost(noise), 0.1
     mean, square = moments_of(step_map(subject(candidate, PLANE.name), PLANE), POINTS, np.array([h]))
