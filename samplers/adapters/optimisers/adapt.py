@@ -20,6 +20,8 @@ from sgmcmc_verification.targets.target import Target
 Builder = Callable[..., Sampler]
 Chosen = tuple[tuple[str, Foreign], ...]
 """Options and their values."""
+BURN_IN = 8
+"""Steps of a burn-in that is tried where none is given."""
 
 
 class Adapted(NamedTuple):
@@ -51,15 +53,15 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
 
     kind = check_class(reference, value)
     arguments = split(reference, kind, options, 1)
-    probe = torch_reading.TorchProbe(kind, arguments.name)
-    arguments = _past_burn_in(probe, arguments)
+    probe = torch_reading.TorchProbe(kind, arguments.name, arguments.burn_in)
+    arguments, lengths = _burn_ins(probe, arguments)
     rate, given = arguments.rate, arguments.given
     found = solve(probe, rate, arguments.values, arguments.asked, given)
-    second = torch_reading.second_group(probe, found, Optimiser(kind, arguments.name, given))
+    second = torch_reading.second_group(probe, found, probe.optimiser(given))
     others = varied(probe, found, arguments)
     found = dataclasses.replace(
         found,
-        frozen=torch_reading.reseeds(probe, rate, given),
+        returns=torch_reading.return_of(probe, rate, given),
         schedule=torch_reading.schedule_of(probe, rate, given),
         apart=second is None,
         idle=torch_reading.without_gradient(probe, found.rate, given),
@@ -95,14 +97,15 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
         claims = claims_of(there, bool(entries.remembered) or there.reading.gradients > 1 or turn > 1 or grouped)
         priors = (there.second_derivative, beside.second_derivative)[: 1 + grouped]
         own = second.second if second and grouped else {}
-        optimiser = Optimiser(kind, arguments.name, {**given, **chosen}, own, scheduled)
+        made_with = {**given, **chosen}
+        optimiser = Optimiser(kind, arguments.name, made_with, own, scheduled, arguments.burn_in)
         tests = there.reading.others > 0 and needs_closure(kind)
-        drawn = (found.frozen, tests, turn, renewed)
+        drawn = (found.returns, tests, turn, renewed)
         return sampler(target, optimiser, there.rate_of, there.scale, priors, claims, entries, *drawn)
 
     # what a scheduler changes in part, and groups that do not move apart, are options, whose law is judged
     flags = {"scheduled": found.schedule == "in part", "grouped": second is not None}
-    offered = {name: (False, True) for name, counts in flags.items() if counts} | others.judged
+    offered = {name: (False, True) for name, counts in flags.items() if counts} | lengths | others.judged
     return Adapted(_with_options(build, offered), found, sentence(found), others.notes)
 
 
@@ -121,12 +124,16 @@ def _with_options(build: Builder, offered: Mapping[str, tuple[Foreign, ...]]) ->
     return built
 
 
-def _past_burn_in(probe: Probe, arguments: Arguments) -> Arguments:
-    """The arguments without a burn-in, where an optimiser takes steps without one."""
-    if not arguments.burn_in:
-        return arguments
-    without = arguments.without_burn_in()
-    return without if takes(probe, arguments.rate, without.given) else arguments._replace(burn_in="")
+def _burn_ins(probe: Probe, arguments: Arguments) -> tuple[Arguments, dict[str, tuple[Foreign, ...]]]:
+    """The arguments with a burn-in that is given, else with none, else with a short one; and what else to try of it."""
+    name = arguments.burn_in
+    if not name or name in arguments.given:
+        return arguments, {}
+    none, short = arguments.burning_in(0), arguments.burning_in(BURN_IN)
+    taken = [each for each in (none, short) if takes(probe, arguments.rate, each.given)]
+    if not taken:
+        return arguments._replace(burn_in=""), {}
+    return taken[0], {name: (0, BURN_IN)} if len(taken) > 1 else {}
 
 
 def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
@@ -136,16 +143,16 @@ def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
 
     function = optax.check_function(reference, value)
     arguments = split(reference, function, options, 0)
-    probe = optax.OptaxProbe(function, arguments.name)
-    arguments = _past_burn_in(probe, arguments)
+    probe = optax.OptaxProbe(function, arguments.name, arguments.burn_in)
+    arguments, lengths = _burn_ins(probe, arguments)
     rate, given = arguments.rate, arguments.given
     found = solve(probe, rate, arguments.values, arguments.asked, given)
     others = varied(probe, found, arguments)
-    transformation = optax.Transformation(function, arguments.name, given)
+    transformation = optax.Transformation(function, arguments.name, given, burn_in=arguments.burn_in)
     keys = optax.keys_of(transformation, rate)
     found = dataclasses.replace(
         found,
-        frozen=bool(found.reading.draws) and keys == "kept",
+        returns=int(bool(found.reading.draws) and keys == "kept"),
         schedule=optax.schedule_of(probe, found.rate, given),
         burn_in=arguments.burn_in,
         moved=others.moved,
@@ -161,7 +168,7 @@ def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
         return optax.optax_sampler(made, there.rate_of, there.scale, there.second_derivative, claims, keys)
 
     # a schedule that changes a part of the step is an option, whose law is judged
-    offered = ({"scheduled": (False, True)} if found.schedule == "in part" else {}) | others.judged
+    offered = ({"scheduled": (False, True)} if found.schedule == "in part" else {}) | lengths | others.judged
     return Adapted(_with_options(build, offered), found, sentence(found), others.notes)
 
 

@@ -31,7 +31,7 @@ class Arguments(NamedTuple):
         given: the other arguments.
         values: all values that count, those of defaults among them.
         asked: what is said of the law.
-        burn_in: name of an option for steps of a burn-in that was not given; empty if there is none.
+        burn_in: name of an option for steps of a burn-in; empty if there is none.
     """
 
     name: str
@@ -41,10 +41,10 @@ class Arguments(NamedTuple):
     asked: dict[str, Foreign]
     burn_in: str
 
-    def without_burn_in(self) -> "Arguments":
-        """Arguments with no steps of a burn-in."""
-        none = {self.burn_in: 0}
-        return self._replace(given={**self.given, **none}, values={**self.values, **none})
+    def burning_in(self, steps: int) -> "Arguments":
+        """Arguments with so many steps of a burn-in."""
+        own = {self.burn_in: steps}
+        return self._replace(given={**self.given, **own}, values={**self.values, **own})
 
 
 def split(reference: str, function: Callable[..., Foreign], options: Options, skip: int) -> Arguments:
@@ -77,7 +77,7 @@ def split(reference: str, function: Callable[..., Foreign], options: Options, sk
     for each in DATA:  # of one datum, or none, the number says nothing
         if each in parameters and each not in own and defaults.get(each) in (None, 1):
             own[each] = USUAL_DATA
-    burn_in = next((n for n in BURN_INS if type(defaults.get(n)) is int and n not in own), "")
+    burn_in = next((n for n in BURN_INS if type({**defaults, **own}.get(n)) is int), "")
     lacking = [n for n, p in parameters.items() if p.default is p.empty and n not in own and n != name]
     if lacking:
         raise Refused(f"{reference}: needs a value: --option {lacking[0]}=VALUE")

@@ -36,6 +36,8 @@ SPREADS = {PRIORS[0]: 1, "prior_std": -2, "prior_sigma": -2, "prior_variance": -
 BURN_INS = ("burn_in", "burnin", "burn_in_steps", "burnin_steps", "num_burn_in_steps", "num_burnin", "num_burn_in")
 BURN_INS += ("warmup", "warm_up", "warmup_steps", "num_warmup", "num_warmup_steps")
 """Options that say in how many steps at first a step is another one; what is judged is the step after them."""
+PAST = 2
+"""Steps after a burn-in, by which one that ends a step late is over as well."""
 USUAL_RATE, USUAL_DATA = 1e-3, 1000
 """Values of options without a default."""
 
@@ -59,7 +61,7 @@ class Convention:
         matrix_prior: that for matrices, and leaves of more axes.
         claimed_prior: the precision that the user claims, or an option that is named after it; None for that which was
             read.
-        frozen: all steps draw the same numbers.
+        returns: number of steps after which their draws come back; 0 if they do not.
         alike: all coordinates are treated alike.
         schedule: whether a learning rate that is changed later counts as one that is given to the constructor.
         apart: each of two groups of parameters moves as it does alone.
@@ -82,7 +84,7 @@ class Convention:
     prior: float
     matrix_prior: float
     claimed_prior: float | None
-    frozen: bool = False
+    returns: int = 0
     alike: bool = True
     schedule: Schedule = "followed"
     apart: bool = True

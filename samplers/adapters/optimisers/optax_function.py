@@ -17,6 +17,7 @@ import numpy as np
 from jax.extend import core
 
 from sgmcmc_verification.samplers.adapters.common import Foreign, load
+from sgmcmc_verification.samplers.adapters.optimisers.convention import PAST
 from sgmcmc_verification.samplers.adapters.optimisers.reading import (
     GRADIENT,
     POSITION,
@@ -50,12 +51,14 @@ class Transformation:
         rate: name of its learning rate.
         options: its other arguments.
         scheduled: the learning rate is a schedule, that of the first step twice that of all others.
+        burn_in: name of the option for the steps of a burn-in; empty if there is none.
     """
 
     function: Callable[..., Foreign]
     rate: str
     options: Options
     scheduled: bool = False
+    burn_in: str = ""
 
     def build(self, rate: Scalar) -> Foreign:
         """The transformation at a learning rate. Raises Refused if the function returns anything else."""
@@ -66,6 +69,16 @@ class Transformation:
         if not (callable(getattr(found, "init", None)) and callable(getattr(found, "update", None))):
             raise Refused(f"it returns a {type(found).__name__}, not an optax.GradientTransformation")
         return found
+
+    def init(self, rate: Scalar, position: Position) -> Tree:
+        """The library's state after its burn-in, under gradients of one size, at a position."""
+        made = self.build(rate)
+        inner, steps = made.init(position), self.options.get(self.burn_in, 0)
+        if not steps:
+            return inner
+        ones = jax.tree.map(jnp.ones_like, position)
+        gradient = lambda number: jax.tree.map(lambda one: (1 - 2 * (number % 2)) * one, ones)
+        return jax.lax.fori_loop(0, steps + PAST, lambda i, each: made.update(gradient(i), each, position)[1], inner)
 
     def update(self, rate: Scalar, gradient: Tree, inner: Tree, position: Position) -> tuple[Position, Tree]:
         """The position and the library's state after a step."""
@@ -88,7 +101,7 @@ class OptaxState(NamedTuple):
 def keys_of(transformation: Transformation, rate: float) -> Keys:
     """The use that steps make of the keys in a state."""
     zero = jnp.zeros(1)
-    before = transformation.build(rate).init(zero)
+    before = transformation.init(rate, zero)
     first, after = transformation.update(rate, zero, before, zero)
     pairs = list(zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True))
     changed = [not np.array_equal(key_words(old), key_words(new)) for old, new in pairs if is_key(old)]
@@ -134,7 +147,7 @@ def optax_sampler(
     """
 
     def init(key: jax.Array, position: Position, estimator: Estimator) -> OptaxState:
-        inner = transformation.build(rate_of(0.01)).init(position)
+        inner = transformation.init(rate_of(0.01), position)
         if keys == "counted":
             inner = with_keys(jax.random.fold_in(key, 1), inner)
         return OptaxState(position, inner, estimator.init(key, position))
@@ -165,15 +178,16 @@ class OptaxProbe:
 
     function: Callable[..., Foreign]
     rate: str
+    burn_in: str = ""
     shape: tuple[int, ...] = POSITION.shape
     scheduled: bool = False
     _compiled: dict[str, Foreign] = field(default_factory=dict)
 
     def start(self, rate: float, options: Options) -> Memory:
         """A new transformation, of six parameters."""
-        transformation = Transformation(self.function, self.rate, options, self.scheduled)
+        transformation = Transformation(self.function, self.rate, options, self.scheduled, self.burn_in)
         zero = jnp.zeros(self.shape)
-        inner = transformation.build(rate).init(zero)
+        inner = transformation.init(rate, zero)
         name = repr(sorted(options.items()))
         if name not in self._compiled:
             traced = jax.make_jaxpr(transformation.update, return_shape=True)(rate, zero, inner, zero)
@@ -185,7 +199,7 @@ class OptaxProbe:
 
     def of_matrices(self) -> "OptaxProbe":
         """That of a matrix."""
-        return OptaxProbe(self.function, self.rate, ROWS, self.scheduled)
+        return OptaxProbe(self.function, self.rate, self.burn_in, ROWS, self.scheduled)
 
     def copy(self, memory: Memory) -> Memory:
         """Itself: nothing changes it."""
@@ -204,7 +218,7 @@ class OptaxProbe:
 def schedule_of(probe: OptaxProbe, rate: float, options: Options) -> Schedule:
     """Effect of a learning rate that is a schedule, after its first step, beside that of a number."""
     zero, ends = np.zeros(POSITION.shape), []
-    scheduled = OptaxProbe(probe.function, probe.rate, scheduled=True)
+    scheduled = OptaxProbe(probe.function, probe.rate, probe.burn_in, scheduled=True)
     for each, given in ((scheduled, rate), (probe, rate), (probe, 2 * rate)):
         try:
             _, memory, _ = each.step(each.start(given, options), zero, zero, lambda _: 0.0)

@@ -55,11 +55,13 @@ def _noise(found: Convention) -> str:
 
 def _verdict(found: Convention) -> str:
     reading = found.reading
-    if found.frozen:
-        return (
-            "no law: every step draws the same numbers, from a generator that is seeded anew or a key that is not "
-            "renewed"
+    if found.returns:
+        every = (
+            "every step draws the same numbers"
+            if found.returns == 1
+            else f"draws come back: {found.returns:,} steps later they are the same"
         )
+        return f"no law: {every}, from a generator that is seeded anew or a key that is not renewed"
     if reading.draws_first and not reading.draws:
         return "no law: numbers are drawn in the first step only, and used again in every later one"
     if not is_close(reading.fades, 1.0):
@@ -212,7 +214,11 @@ def _claimed_prior(found: Convention) -> str:
 
 def _remarks(found: Convention) -> list[str]:
     reading = found.reading
-    remarks = [f"{found.burn_in} = 0: what is judged is the step after a burn-in"] if found.burn_in else []
+    remarks = (
+        [f"{found.burn_in} = {found.options[found.burn_in]}: what is judged is the step after a burn-in"]
+        if found.burn_in
+        else []
+    )
     if reading.turn > 1:
         how = (
             "each is the first one at another learning rate"

@@ -49,6 +49,7 @@ class Memory(NamedTuple):
         shapes: of the leaves of the position.
         optimizer: that made them; None before the first step.
         rate: its learning rate.
+        steps: number of steps that it has taken.
     """
 
     groups: list[Leaves]
@@ -56,6 +57,7 @@ class Memory(NamedTuple):
     shapes: list[torch.Size]
     optimizer: torch.optim.Optimizer | None = None
     rate: float = 0.0
+    steps: int = 0
 
 
 class Whole(NamedTuple):
@@ -77,7 +79,7 @@ class OptimiserSampler(TorchMixin):
         priors: of each group of parameters: number of axes of a leaf -> second derivative that is added to U.
         claims: what it is held to.
         entries: what it keeps of a parameter.
-        frozen: all steps draw the same numbers.
+        returns: number of steps after which their draws come back; 0 if they do not.
         tests: it may compare losses with a draw.
         turn: number of steps of the optimiser in one of the sampler, together as long as its step size.
         renewed: each step is the first one of an optimiser.
@@ -90,7 +92,7 @@ class OptimiserSampler(TorchMixin):
     priors: tuple[Callable[[int], float], ...]
     claims: Claims
     entries: Entries
-    frozen: bool = False
+    returns: int = 0
     tests: bool = False
     turn: int = 1
     renewed: bool = False
@@ -127,7 +129,9 @@ class OptimiserSampler(TorchMixin):
         self, generator: np.random.Generator, memory: Memory, step_size: float, source: Source | Batch
     ) -> Memory:
         rate = self.rate_of(step_size)
-        with quiet(), draws_from(np.random.default_rng(0) if self.frozen else generator):
+        # draws that come back are those of a generator of its own, the same in all chains
+        draws = np.random.default_rng(memory.steps % self.returns) if self.returns else generator
+        with quiet(), draws_from(draws):
             optimizer = self._optimizer(memory, rate)
             groups: list[Leaves] = [group["params"] for group in optimizer.param_groups]
             loss = lambda: self.scale * source.potential(self._whole(groups, memory.shapes))
@@ -135,8 +139,8 @@ class OptimiserSampler(TorchMixin):
         parameters = [[p.data for p in group] for group in groups]
         each = [dict(optimizer.state[p]) for group in groups for p in group]
         if self.renewed:
-            return Memory(parameters, [{} for _ in each], memory.shapes)
-        return Memory(parameters, each, memory.shapes, optimizer, rate)
+            return Memory(parameters, [{} for _ in each], memory.shapes, steps=memory.steps + 1)
+        return Memory(parameters, each, memory.shapes, optimizer, rate, memory.steps + 1)
 
     def _whole(self, groups: list[Leaves], shapes: list[torch.Size]) -> Leaves:
         return groups[0] if len(self.priors) == 1 else joined(groups, shapes)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
+from sgmcmc_verification.samplers.adapters.optimisers.convention import PAST
 from sgmcmc_verification.samplers.adapters.optimisers.refusal import Refused
 from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
 from sgmcmc_verification.samplers.interface.aliases import Options
@@ -37,6 +38,7 @@ class Optimiser:
         second: those of a second group of parameters which are not those of the first; its learning rate is half of
             that of the first.
         scheduled: the learning rate is half of that which the constructor was given, set as by a scheduler.
+        burn_in: name of the option for the steps of a burn-in, which a new one has taken; empty if there is none.
     """
 
     kind: type[torch.optim.Optimizer]
@@ -44,6 +46,7 @@ class Optimiser:
     options: Options
     second: Options = field(default_factory=dict)
     scheduled: bool = False
+    burn_in: str = ""
 
     def build(self, groups: Sequence[Leaves], rate: float) -> torch.optim.Optimizer:
         """A new optimiser of one or two groups of parameters."""
@@ -54,7 +57,26 @@ class Optimiser:
         optimizer = self.kind(parameters, **{self.rate: given}, **self.options)
         if self.scheduled:
             scale_rate(optimizer, self.rate, 0.5)
+        self._burn_in(optimizer)
         return optimizer
+
+    def _burn_in(self, optimizer: Foreign) -> None:
+        """Take the steps of a burn-in under gradients of one size, so that what is learnt treats all entries alike.
+
+        Afterwards the parameters are where they were.
+        """
+        steps = self.options.get(self.burn_in, 0)
+        if not steps:
+            return
+        parameters = parameters_of(optimizer)
+        starts = [p.detach().clone() for p in parameters]
+        with quiet(), draws_from(np.random.default_rng(0)):
+            for number in range(steps + PAST):
+                self.step(optimizer, lambda sign=(-1) ** number: sign * sum(p.sum() for p in parameters))  # pyright: ignore[reportArgumentType]
+                for p, start in zip(parameters, starts, strict=True):
+                    p.data.copy_(start)
+        for p in parameters:
+            p.grad = None
 
     def step(self, optimizer: Foreign, loss: Callable[[], torch.Tensor]) -> None:
         """Take a step; a closure, where one is needed, returns the loss with its gradient taken, or without."""

@@ -1,6 +1,7 @@
 """Readings of an optimiser of torch, at chosen gradients and draws: its moves, memory, schedules and generators."""
 
 import dataclasses
+import inspect
 import math
 import warnings
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from sgmcmc_verification.samplers.adapters.optimisers.reading import (
 from sgmcmc_verification.samplers.adapters.optimisers.torch_optimiser import (
     Leaves,
     Optimiser,
+    needs_closure,
     parameters_of,
     quiet,
     scale_rate,
@@ -38,6 +40,8 @@ from sgmcmc_verification.samplers.interface.copied import copied
 
 MANY, FEW = 50, 3
 """Steps after which what counts steps is at a usual value, and in which it is seen whether a number is read."""
+COME_BACK = 4_000
+"""Steps within which draws are looked for that come back: an epoch of 60,000 data by minibatches of 16 has 3,750."""
 
 
 class Scripted:
@@ -94,17 +98,23 @@ class TorchProbe:
     Attributes:
         kind: the class.
         rate: name of the learning rate.
+        burn_in: name of the option for the steps of a burn-in; empty if there is none.
         shape: of the parameter.
     """
 
     kind: type[torch.optim.Optimizer]
     rate: str
+    burn_in: str = ""
     shape: tuple[int, ...] = POSITION.shape
+
+    def optimiser(self, options: Options) -> Optimiser:
+        """The class with some options."""
+        return Optimiser(self.kind, self.rate, options, burn_in=self.burn_in)
 
     def start(self, rate: float, options: Options) -> torch.optim.Optimizer:
         """A new optimiser of one parameter."""
         with quiet(), draws_from(Scripted(lambda _: 0.0)):  # pyright: ignore[reportArgumentType]
-            return Optimiser(self.kind, self.rate, options).build([[_parameter(np.zeros(self.shape))]], rate)
+            return self.optimiser(options).build([[_parameter(np.zeros(self.shape))]], rate)
 
     def of_matrices(self) -> "TorchProbe":
         """That of a matrix."""
@@ -129,7 +139,7 @@ class TorchProbe:
             warnings.simplefilter("ignore")
             parameter.data.copy_(torch.from_numpy(position).reshape(self.shape))
             parameter.grad = None
-            Optimiser(self.kind, self.rate, {}).step(memory, loss)
+            self.optimiser({}).step(memory, loss)
         end = parameter.detach().numpy().flatten()  # a copy: later steps change the parameter in place
         return end, memory, Counts(script.count, len(asked), script.others, script.joint)
 
@@ -199,7 +209,7 @@ def treats_alike(probe: TorchProbe, rate: float, options: Options) -> bool:
 def moves_matrices_as_vectors(probe: TorchProbe, rate: float, options: Options) -> bool:
     """True if steps move the entries of a matrix as those of a vector."""
     ends = [
-        _walk(probe, Optimiser(probe.kind, probe.rate, options).build([[_parameter(POSITION.reshape(shape))]], rate))
+        _walk(probe, probe.optimiser(options).build([[_parameter(POSITION.reshape(shape))]], rate))
         for shape in (POSITION.shape, ROWS)
     ]
     return np.allclose(*ends, rtol=1e-9, atol=0.0)
@@ -221,7 +231,7 @@ def without_gradient(probe: TorchProbe, rate: float, options: Options) -> Idle:
     """Effect of steps on a parameter without a gradient, beside one that has one."""
     used, idle = _parameter(POSITION), _parameter(POSITION)
     try:
-        _walk(probe, Optimiser(probe.kind, probe.rate, options).build([[used, idle]], rate), [used])
+        _walk(probe, probe.optimiser(options).build([[used, idle]], rate), [used])
     except Exception:
         return "refused"
     return "kept" if np.array_equal(idle.detach().numpy(), POSITION) else "moved"
@@ -233,7 +243,7 @@ def _walk(probe: TorchProbe, optimizer: torch.optim.Optimizer, used: Leaves | No
     with quiet(), draws_from(Scripted(lambda _: 1.0)):  # pyright: ignore[reportArgumentType]
         for _ in range(FEW):
             optimizer.zero_grad()
-            Optimiser(probe.kind, probe.rate, {}).step(optimizer, lambda: sum(_slope(p) for p in used or parameters))  # pyright: ignore[reportArgumentType]
+            probe.optimiser({}).step(optimizer, lambda: sum(_slope(p) for p in used or parameters))  # pyright: ignore[reportArgumentType]
     return np.concatenate([p.detach().numpy().ravel() for p in parameters])
 
 
@@ -271,31 +281,38 @@ def second_group(probe: TorchProbe, found: Convention, optimiser: Optimiser) -> 
     return None if moves_apart(probe, both, found.rate) else both
 
 
-def reseeds(probe: TorchProbe, rate: float, options: Options) -> bool:
-    """True if a second step draws the numbers of the first one, from a generator that has gone on in between."""
-    with quiet():
-        memory = probe.start(rate, options)
-        moves = []
-        for _ in range(3):
-            torch.rand(1)
-            once = copied(memory)
-            (parameter,) = parameters_of(once)
-            step = lambda once=once, p=parameter: Optimiser(probe.kind, probe.rate, {}).step(
-                once, lambda: 0.0 * p.sum()
-            )
-            step()
-            moves.append(parameter.detach().numpy().copy())
-            before = _streams(once)
-            step()
-            if any(not torch.equal(a, b) for a, b in zip(before, _streams(once), strict=True)):
-                return False  # a generator of its own goes on from step to step
-    return bool(moves[0].any()) and all(np.array_equal(moves[0], move) for move in moves)
+def return_of(probe: TorchProbe, rate: float, options: Options) -> int:
+    """Number of steps after which the draws come back; 0 if they do not within `COME_BACK` steps.
+
+    Looked at are the places, in their streams, of what a step draws from generators that it seeds or holds: nothing but
+    these can come back. Two steps one after another have to, for a seed that is drawn may come twice by chance.
+    """
+    memory, at, lag = probe.start(rate, options), dict[Foreign, int](), 0
+    (parameter,) = parameters_of(memory)
+    seeds, closure = "seed" in _source_of(probe.kind), needs_closure(probe.kind)
+    with quiet(), draws_from(np.random.default_rng(0)) as tape:
+        for number in range(COME_BACK):
+            tape.streams.place = None
+            parameter.grad = torch.zeros_like(parameter)
+            if closure:
+                probe.optimiser({}).step(memory, lambda: 0.0 * parameter.sum())
+            else:
+                memory.step()
+            place, before = tape.streams.place, lag
+            if place is None and number >= FEW and not seeds:
+                return 0  # torch's own generator, which goes on
+            lag = number - at.get(place, number) if place else 0
+            if lag and lag == before:
+                return lag
+            at[place] = number
+    return 0
 
 
-def _streams(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
-    """States of the generators that an optimiser holds."""
-    held = [*vars(optimizer).values(), *(value for group in optimizer.param_groups for value in group.values())]
-    return [value.get_state() for value in held if isinstance(value, torch.Generator)]
+def _source_of(kind: type) -> str:
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):
+        return ""
 
 
 def schedule_of(probe: TorchProbe, rate: float, options: Options) -> Schedule:

@@ -17,13 +17,18 @@ class Streams:
 
     Args:
         seeds: those that a generator may have; None if any may.
+
+    Attributes:
+        place: the seed of the stream that is drawn from, and a hash of its state; None for a stream that nobody seeded.
+        used: seeds of all streams that were drawn from.
     """
 
     def __init__(self, seeds: Sequence[int] | None) -> None:
-        self.seeds, self.place = seeds, None
+        self.seeds = seeds
+        self.place: tuple[int, int] | None = None
         self.used = {torch.default_generator.initial_seed()}
         self._own = self._state(torch.default_generator)
-        self._drawn: dict[tuple[int, bytes], tuple[object, tuple[int, ...], Foreign]] = {}
+        self._drawn: dict[tuple[int, int], tuple[object, tuple[int, ...], Foreign]] = {}
         self._before: list[tuple[torch.Generator, torch.Tensor]] = []
 
     @staticmethod
@@ -45,7 +50,7 @@ class Streams:
         if self.seeds is not None and seed not in self.seeds:
             raise Unintercepted("a generator of torch that was not seeded by the generator of the step")
         self.used.add(seed)
-        self.place = seed, now
+        self.place = seed, hash(now)
         if generator is not torch.default_generator and not any(g is generator for g, _ in self._before):
             self._before.append((generator, generator.get_state()))
         with torch.no_grad():

@@ -1,16 +1,23 @@
 """What is found out of a class of optimisers of torch: its memory, what settles, and how it treats coordinates."""
 
+import inspect
 import math
+from typing import get_args
 
 import jax
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'sgmcmc-verification[torch]'")
 
+from sgmcmc_verification.checks.core.candidate import Subject  # noqa: E402
 from sgmcmc_verification.checks.core.catalogue import find_target  # noqa: E402
+from sgmcmc_verification.checks.runner.execute import execute  # noqa: E402
+from sgmcmc_verification.checks.tiers.premises.closed_state import closed_state  # noqa: E402
 from sgmcmc_verification.samplers.adapters.optimisers.adapt import of_torch  # noqa: E402
 from sgmcmc_verification.samplers.adapters.optimisers.torch_class import ElementwiseSampler  # noqa: E402
 from sgmcmc_verification.samplers.adapters.optimisers.torch_reading import TorchProbe, entries_of  # noqa: E402
+from sgmcmc_verification.samplers.entry import Row  # noqa: E402
+from sgmcmc_verification.samplers.estimators.host import HostExact  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -194,11 +201,79 @@ def test_what_is_judged_is_the_step_after_a_burn_in(adapts):
                 rate = group["lr"] / (0.1 + state["square"].sqrt())
                 p.sub_(rate * p.grad).add_((2 * rate).sqrt() * torch.randn_like(p))
 
-    text = of_torch("mine", BurnIn, {}).sentence
-    assert "burn_in = 0: what is judged is the step after a burn-in" in text
-    assert ("Langevin at temperature 1 of" in text) == (adapts == "before")
-    assert "burn_in = 0" not in of_torch("mine", BurnIn, {"burn_in": 100}).sentence
-    assert "burn_in = 0" not in of_torch("mine", type("Never", (BurnIn,), {"least": 1}), {}).sentence
+    for kind, options, steps, others in (
+        (BurnIn, {}, 0, (0, 8)),
+        (BurnIn, {"burn_in": 100}, 100, ()),
+        (type("Some", (BurnIn,), {"least": 1}), {}, 8, ()),
+    ):
+        found = of_torch("mine", kind, options)
+        assert f"burn_in = {steps}: what is judged is the step after a burn-in" in found.sentence
+        assert ("Langevin at temperature 1 of" in found.sentence) == (adapts == "before")
+        offered = inspect.signature(found.build).parameters.get("burn_in")
+        assert ((offered.default, *get_args(offered.annotation)) if offered else ()) == others
+
+
+@pytest.mark.parametrize("kept", ["square", "copy"])
+def test_what_a_burn_in_has_learnt_is_in_the_state_of_the_step_after_it(kept):
+    """Kept is a copy, or the running mean itself, which goes on: then a state holds more than its numbers."""
+
+    class Frozen(torch.optim.Optimizer):
+        def __init__(self, params, lr=1e-3, burn_in=100):
+            super().__init__(params, {"lr": lr, "burn_in": burn_in})
+
+        @torch.no_grad()
+        def step(self):
+            group = self.param_groups[0]
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state["steps"], state["square"], state["frozen"] = 0, torch.ones_like(p), None
+                state["square"].mul_(0.5).addcmul_(p.grad, p.grad, value=0.5)
+                state["steps"] += 1
+                if state["steps"] == group["burn_in"]:
+                    state["frozen"] = state["square"] if kept == "square" else state["square"].clone()
+                metric = torch.ones_like(p) if group["burn_in"] == 0 else state["frozen"]
+                rate = group["lr"] / (0.1 + (state["square"] if metric is None else metric).sqrt())
+                p.sub_(rate * p.grad).add_((2 * rate).sqrt() * torch.randn_like(p))
+
+    found = of_torch("mine", Frozen, {})
+    for steps in (0, 8):
+        row = Row("mine", lambda law, steps=steps: found.build(law, burn_in=steps), (), estimator=HostExact)
+        result = execute(closed_state, Subject(row), "gaussian-correlated-2d", 0)
+        assert result.verdict == ("fail" if (kept, steps) == ("square", 8) else "pass"), result.reason
+
+
+@pytest.mark.parametrize("every", [1, 7, 500])
+def test_draws_of_a_generator_that_is_seeded_again_come_back(every):
+    class Resumed(torch.optim.Optimizer):
+        def __init__(self, params, lr=1e-3):
+            super().__init__(params, {"lr": lr})
+            self.generator, self.count = torch.Generator(), 0
+
+        @torch.no_grad()
+        def step(self):
+            if self.count % every == 0:
+                self.generator.manual_seed(5 + self.shift())
+            self.count += 1
+            for p in self.param_groups[0]["params"]:
+                noise = torch.randn(p.shape, generator=self.generator, dtype=p.dtype)
+                p.add_(p.grad, alpha=-self.defaults["lr"]).add_(noise, alpha=(2 * self.defaults["lr"]) ** 0.5)
+
+        def shift(self):
+            return 0
+
+    class Counted(Resumed):
+        def shift(self):
+            return self.count
+
+    assert of_torch("mine", Counted, {}).found.returns == 0
+    found = of_torch("mine", Resumed, {})
+    assert found.found.returns == every
+    assert ("every step draws" if every == 1 else f"{every} steps later they are the same") in found.sentence
+    row = Row("mine", found.build, (), estimator=HostExact)
+    if every > 1:
+        result = execute(closed_state, Subject(row), "gaussian-correlated-2d", 0)
+        assert result.verdict == "fail", result.reason
 
 
 class Underdamped(torch.optim.Optimizer):
