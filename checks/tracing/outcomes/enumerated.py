@@ -12,8 +12,12 @@ from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator,
 from sgmcmc_verification.checks.tracing.outcomes.host import OutcomeGenerator
 from sgmcmc_verification.checks.tracing.step_map import GENERIC, Affine, HostStep, fit_affine
 
-MOST = 300
-"""Values of the whole numbers of a step: each is some calls of it in Python."""
+MOST, DISTINCT = 2_000, 300
+"""Values of the whole numbers of a step, and affine maps among them: each is some calls of it in Python."""
+GIVEN = 256
+"""Normals that are given where values are told apart; further ones are zero."""
+SAME = 1e-11
+"""Relative difference of ends at a generic place of values with one map, such as a batch in another order."""
 OTHER = "the step draws from another law than normals and whole numbers"
 
 
@@ -54,9 +58,18 @@ class EnumeratedHostStep(HostStep):
             NotAffine: if it is not affine in z and normals on this target, or if a probability depends on them.
             OutOfReach: if it draws from a law that is neither, or too many whole numbers.
         """
-        start = np.asarray(self.template.flat, np.float64)
+        start, maps = np.asarray(self.template.flat, np.float64), {}
+        generic = np.random.default_rng(0)
+        place, draws = start + generic.standard_normal(start.shape), generic.standard_normal(GIVEN)
         try:
-            return [self._affine_at(path, start, k, weight, h) for path, k, weight in self._outcomes(start, h)]
+            for path, normals, weight, end in self._outcomes(place, draws, h):
+                key = normals, *np.round(end / (SAME * np.abs(end).max()), 0).tolist()
+                first, once, before = maps.get(key, (path, weight, 0.0))
+                maps[key] = first, once, before + weight
+                if len(maps) > DISTINCT:
+                    raise OutOfReach(f"more than {DISTINCT} maps among the values of the whole numbers of a step")
+            found = [(self._affine_at(path, start, key[0], once, h), all_) for key, (path, once, all_) in maps.items()]
+            return [each._replace(weight=weight) for each, weight in found]
         except Unintercepted as error:
             raise OutOfReach(f"{OTHER}: {error}") from None
 
@@ -71,19 +84,22 @@ class EnumeratedHostStep(HostStep):
         push = lambda states, draws: np.stack([one(z, e) for z, e in zip(states, draws, strict=True)])
         return fit_affine(push, start, normals, weight, len(GENERIC))
 
-    def _outcomes(self, z: np.ndarray, h: float) -> Iterator[tuple[list[int], int, float]]:
-        """Paths through the whole numbers that a step draws, with the number of normals and the probability."""
+    def _outcomes(self, z: np.ndarray, e: np.ndarray, h: float) -> Iterator[tuple[list[int], int, float, np.ndarray]]:
+        """Paths through the whole numbers that a step draws.
 
-        def walked(generator: EnumeratedGenerator) -> tuple[list[int], int]:
-            self.once(generator, z, h)
+        Each with the number of normals, the probability and z' from a place with some of the normals (K,).
+        """
+
+        def walked(generator: EnumeratedGenerator) -> tuple[list[int], int, np.ndarray]:
+            end, _ = self.once(generator, z, h)
             left = len(generator.widths) - len(generator.path)
-            return [*generator.path, *([0] * left)], generator.used
+            return [*generator.path, *([0] * left)], generator.used, end
 
-        ways = branches(walked, 0, lambda path, _: EnumeratedGenerator(np.zeros(0), path))
-        for number, (weight, (path, normals)) in enumerate(itertools.islice(ways, MOST + 1)):
+        ways = branches(walked, 0, lambda path, _: EnumeratedGenerator(e, path))
+        for number, (weight, (path, normals, end)) in enumerate(itertools.islice(ways, MOST + 1)):
             if number == MOST:
                 raise OutOfReach(f"more than {MOST} values of the whole numbers that a step draws")
-            yield path, normals, weight
+            yield path, normals, weight, end
 
     def draws_numbers(self, h: float) -> bool:
         """True if a step draws a whole number. Raises OutOfReach if it draws what cannot be followed."""
