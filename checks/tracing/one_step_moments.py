@@ -39,7 +39,7 @@ def moments_of(step: JaxStep | HostStep, points: np.ndarray, hs: np.ndarray) -> 
                 step.normals(points[0], hs[0]), lambda z, xi, h: step.ends(itertools.repeat(z), xi, h)[0], points, hs
             )
         except OutOfReach:
-            pass
+            step.require_few_paths(points[0], hs[0], len(points) * len(hs))
     try:
         moments = [step.moments(points, h) for h in hs]
     except OutOfReach:

@@ -37,6 +37,8 @@ GENERIC = (1.0, 1.0), (-0.5, 2.0), (2.0, -1.0)
 """Factors of displacements and of draws at which an affine map is checked."""
 NODES, WALKED = 6, 30
 """Nodes for each draw of a step in Python, and the most nodes of a product of rules, each of which is such a step."""
+MAX_HOST_STEPS = 60_000
+"""Largest number of steps in Python over all paths: steps that sampling needs are fewer."""
 SHORT, KINK = 1e-6, 1e-3
 """A short step, in which a draw moves by 1e-3, and the share of that move by which means of two rules may differ."""
 BLOCK = 128
@@ -409,6 +411,12 @@ class HostStep:
             square = np.einsum("m,mi,mj->ij", weights, dz, dz)
             rows.append([weights @ dz, square, weights @ observables(new_z), weights @ observables(x)])
         return StepMoments(*(np.array(column) for column in zip(*rows, strict=True)))
+
+    def require_few_paths(self, z: np.ndarray, h: float, times: int) -> None:
+        """Raise OutOfReach if `moments` of so many points take too many steps, and as `paths`."""
+        most = MAX_HOST_STEPS // times + 1
+        if self.paths(z, h, most) >= most:
+            raise OutOfReach(f"more than {most - 1} paths of a step in Python from {times} points are too many")
 
     def paths(self, z: np.ndarray, h: float, most: int) -> int:
         """Steps that `moments` takes from one point (n,), counted up to `most`. Raises as `moments`."""

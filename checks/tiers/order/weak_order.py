@@ -31,8 +31,6 @@ COARSER = (-1, -2)
 """Refinements of a rule that are tried where the usual one is too large a grid; its error tells whether they do."""
 MAX_HOST_POINTS = 2000
 """Largest number of (point, step size) pairs of it for a host sampler, whose paths are run in Python."""
-MAX_HOST_STEPS = 60_000
-"""Largest number of steps of a host sampler, over all paths: steps that sampling needs are fewer."""
 LASTING = 1.5
 """Factor by which a rate that does not go to 0 falls at most where h falls by 16."""
 KINK_POINTS, KINK_REFINE = 20, 3
@@ -144,9 +142,7 @@ def defect_series(subject: Subject, target: Target, count: int, levels: int = 8)
     (points, weights), finer, coarse = _two_rules(step, levels)
     hs = step_sizes(subject, target, levels)
     if isinstance(step, HostStep):
-        most = MAX_HOST_STEPS // (levels * len(points) + 2 * len(finer[0])) + 1
-        if step.paths(points[0], hs[0], most) >= most:
-            raise OutOfReach(f"more than {most - 1} paths of a step in Python from {len(points)} points are too many")
+        step.require_few_paths(points[0], hs[0], levels * len(points) + 2 * len(finer[0]))
     delta = lambda x, w, h: w @ (step.moments(x, h).variable - observables(x))
     scale = 1 + weights @ np.abs(observables(points))
     remainder = np.array([delta(points, weights, h) / scale for h in hs])
