@@ -141,7 +141,7 @@ def expand(
         Unreadable: if no part of the step can be read.
     """
     with jax.enable_x64(True):
-        traced = Traced(sampler, estimator, target)
+        traced = Traced.of(sampler, estimator, target)
         at = lambda scale: _expansion(traced, target, order, dynamics, temperature, memory, scale)
         try:
             return at(None)

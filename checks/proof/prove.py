@@ -231,7 +231,7 @@ def prepared(
         if on_host(built):
             built = read_on_host(lambda law: _built(sampler, law), oracle, target)
         elif not isinstance(built.claims.law, ParticleLaw):
-            Traced(built, oracle, target)
+            Traced.of(built, oracle, target)
         return target, built, oracle
     except Unreadable:
         raise

@@ -43,5 +43,5 @@ def read_on_host(build: Callable[[Target], Sampler], estimator: Estimator, targe
     modules = modules_of(sampler) + (modules_of_torch(sampler) if torch else [])
     modules = list({id(module): module for module in modules}.values())
     record: Any = (RecordedTorch if torch else Recorded)(sampler, modules)
-    require_same_step(sampler, Traced(record, estimator, target), target, torch)
+    require_same_step(sampler, Traced.of(record, estimator, target), target, torch)
     return record

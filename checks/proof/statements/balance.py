@@ -207,7 +207,7 @@ class Kernel:
     others: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
-        self.traced = Traced(self.sampler, self.estimator, self.target)
+        self.traced = Traced.of(self.sampler, self.estimator, self.target)
         self.space = finite_space(LONGEST, self.work)
         self.ring = self.space.ring
         self.inverse = 1 / Fraction(self.temperature).limit_denominator(1000)

@@ -79,7 +79,7 @@ def closed_state(sampler: Sampler, target: Target, estimator: Estimator) -> Resu
 def closure(sampler: Sampler, target: Target, estimator: Estimator, work: int = MOST_WORK) -> Closure:
     """Decide if the next step depends on z alone; given up after `work` products of terms."""
     with jax.enable_x64(True):
-        traced = Traced(sampler, estimator, target)
+        traced = Traced.of(sampler, estimator, target)
         if traced.keeps_keys:
             return Closure(Result(CLOSED, EQUATION, "undecided", "hidden state: a random key in the state"))
         if isinstance(sampler, RecordedTorch):
@@ -90,19 +90,21 @@ def closure(sampler: Sampler, target: Target, estimator: Estimator, work: int = 
         space = finite_space(LONGEST, work)
         try:
             for _ in range(ROUNDS):
-                before = len(open_places)
+                followed = []
 
-                def one_path(path: Path) -> None:
+                def one_path(path: Path, followed: list[frozenset[int]] = followed) -> None:
                     reader = new_reader(space, path, finite=True, points=points)
                     reader.reads_counters = True
-                    read, opened, drawn = _memory(traced, target, reader, frozenset(open_places))
+                    read, opened, drawn, unknown = _memory(traced, target, reader, frozenset(open_places))
                     memory.update(read)
                     ahead.append(drawn)
                     open_places.update(opened)
+                    followed.append(unknown)
 
                 for _ in every_path(one_path):
                     pass
-                if len(open_places) == before:
+                # nothing is to be learnt of paths that were followed with nothing known of all these places
+                if all(open_places <= unknown for unknown in followed):
                     break
             else:
                 raise Unreadable("numbers that hang together in too many ways")
@@ -127,7 +129,9 @@ def _is_all_of_the_state(traced: Traced) -> bool:
         return False
 
 
-def _memory(traced: Traced, target: Target, reader: Reader, known: frozenset[int]) -> tuple[set[int], set[int], bool]:
+def _memory(
+    traced: Traced, target: Target, reader: Reader, known: frozenset[int]
+) -> tuple[set[int], set[int], bool, frozenset[int]]:
     """The inexact numbers of a state that a later step depends on and that z does not determine, on one path.
 
     Args:
@@ -137,8 +141,8 @@ def _memory(traced: Traced, target: Target, reader: Reader, known: frozenset[int
         known: places of which it is known that they are not what `pack` makes of z.
 
     Returns:
-        The places that are read, all places that `pack` would fill otherwise after a step, and whether it would fill
-        these with the same function of the new z and of draws of its own.
+        The places that are read, all places that `pack` would fill otherwise after a step, whether it would fill these
+        with the same function of the new z and of draws of its own, and the places of which nothing was known.
     """
     space = reader.space
     z = coordinates(reader.ring, traced.size, traced.dimension, target.manifold.is_positive)
@@ -148,7 +152,7 @@ def _memory(traced: Traced, target: Target, reader: Reader, known: frozenset[int
     open_places = [i for i in open_places if not _is_fresh_draw(step, i)]
     open_places = sorted({*open_places, *known})
     if not open_places:
-        return set(), set(), True
+        return set(), set(), True, frozenset()
     symbols = {i: reader.ring.generator(Coordinate(f"memory {i}", -1 - i)) for i in open_places}
     entries = [space.lift(symbols[i]) if i in symbols else a for i, a in enumerate(step.before)]
     again = traced.stepped(reader, traced.with_inexact(leaves, entries), finite_step(space))
@@ -163,14 +167,15 @@ def _memory(traced: Traced, target: Target, reader: Reader, known: frozenset[int
     while more := {i for i in open_places if i not in found and any(number[i] in inner[j] for j in found)}:
         found |= more
     if not found:
-        return found, set(), True
+        return found, set(), True, frozenset(symbols)
     ahead = own_draws(again, open_places) is not None
     # as large as z is, if it is a function of z and of fresh draws
     if not ahead and grows({i: p for i in found for p in again.after[i].polynomials()}, symbols):
         raise Unreadable("hidden state: numbers beyond z that may grow without bound")
     later = zip(again.after, again.repacked, strict=True)
     opened = {i for i, (a, b) in enumerate(later) if i not in symbols and not _equal(a, b)}
-    return found, {*open_places, *(i for i in opened if not _is_fresh_draw(again, i))}, ahead
+    opened = {*open_places, *(i for i in opened if not _is_fresh_draw(again, i))}
+    return found, opened, ahead, frozenset(symbols)
 
 
 def _equal(a: Series, b: Series) -> bool:

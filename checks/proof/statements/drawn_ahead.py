@@ -62,7 +62,7 @@ def drawn_ahead(sampler: Sampler, target: Target, estimator: Estimator, places: 
     equation, powers = EQUATION.format(order=order), 2 * order + 1
     found: list[str] = []
     with jax.enable_x64(True):
-        traced, space = Traced(sampler, estimator, target), Space(Ring(), powers)
+        traced, space = Traced.of(sampler, estimator, target), Space(Ring(), powers)
 
         def one_path(path: Path) -> None:
             found.append(_felt(traced, target, space, path, sorted(places)))

@@ -104,7 +104,7 @@ class _Jumps:
         temperature: float,
         rate: float,
     ) -> None:
-        self.traced = Traced(sampler, estimator, target)
+        self.traced = Traced.of(sampler, estimator, target)
         if dynamics.dim != self.traced.size:
             raise Unreadable("jumps of a step whose dynamics is not declared for all of z")
         self.space = finite_space(None)
