@@ -10,10 +10,10 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.error_origin import RAISED
 from sgmcmc_verification.checks.core.start_position import program_of_first_step
 from sgmcmc_verification.checks.programs.operations import operation_names
-from sgmcmc_verification.checks.proof.potential import target_of_tree
+from sgmcmc_verification.checks.proof.potential import target_of_few_leaves, target_of_tree
 from sgmcmc_verification.checks.proof.prove import Proof, prove
 from sgmcmc_verification.checks.proof.ring import rings_limited
-from sgmcmc_verification.checks.proof.settings import FIFTY, LINE, MATRIX, NOISY, PLANE, TREE, Setting
+from sgmcmc_verification.checks.proof.settings import FEW_LEAVES, FIFTY, LINE, MATRIX, NOISY, PLANE, TREE, Setting
 from sgmcmc_verification.checks.tracing.whole_numbers import words_of_step
 from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.interface.capabilities import MinibatchEstimator, on_host
@@ -22,8 +22,8 @@ from sgmcmc_verification.samplers.interface.opened_state import step_of
 from sgmcmc_verification.samplers.interface.sampler import Estimator
 from sgmcmc_verification.targets.target import Target
 
-ASKED = (LINE, PLANE, NOISY, TREE)
-"""Positions that a run reads a step for. Fifty coordinates take longer, and are read where their program is another."""
+ASKED = (LINE, PLANE, NOISY)
+"""Positions that a run reads a step for, beside a tree. Fifty coordinates are read where their program is another."""
 BATCH = 2
 """Data in a batch, of the three of the uninterpreted sum: neither one nor all of them."""
 BY_SIZE = {1: LINE.name, 2: PLANE.name}
@@ -81,24 +81,31 @@ def in_batches(estimator: Estimator) -> Estimator:
 @functools.lru_cache(maxsize=64)
 def _proofs(key: Asked) -> Mapping[str, Proof]:
     found: dict[str, Proof] = {}
-    for setting in ASKED:
-        found[setting.name] = _proof(key.subject, _with_words(key.subject) if setting is TREE else setting)
+    tree = tree_of(key.subject)
+    for setting in (*ASKED, tree):
+        found[setting.name] = _proof(key.subject, _with_words(key.subject, tree) if setting is tree else setting)
         if found[setting.name].verdict == "fail":
             return found
-    if found[TREE.name].left_out:
+    if found[tree.name].left_out:
         found[MATRIX.name] = _proof(key.subject, MATRIX)
     if _has_another_program(key.subject):
         found[FIFTY.name] = _of_fifty(key)
     return found
 
 
-def _with_words(subject: Subject) -> Setting:
+def tree_of(subject: Subject) -> Setting:
+    """The pytree that a run reads a step for."""
+    return FEW_LEAVES if subject.options else TREE
+
+
+def _with_words(subject: Subject, tree: Setting) -> Setting:
     """The pytree with leaves of the names that stand in the code of a step, which may treat them in its own way."""
     try:
         words = words_of_step(step_of(subject.sampler(PLANE.target(False))))
     except RAISED:  # what cannot be built for two coordinates, or has no step, is for the proof to name
-        return TREE
-    return dataclasses.replace(TREE, target=lambda positive: target_of_tree(positive, words)) if words else TREE
+        return tree
+    made = target_of_few_leaves if tree is FEW_LEAVES else target_of_tree
+    return dataclasses.replace(tree, target=lambda positive: made(positive, words)) if words else tree
 
 
 def _has_another_program(subject: Subject) -> bool:

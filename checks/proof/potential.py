@@ -198,8 +198,18 @@ def target_of_tree(positive: bool = False, words: Sequence[str] = ()) -> Target:
     attention = {"query": {"kernel": fill(2)}, "value": {"kernel": fill(2)}}
     stem = {"kernel": fill((2, 1, 1, 1, 1)), "scale": fill(())}
     tree = {"encoder": {"layer_0": {"attention": attention}}, "head": fill((2, 2)), "stem": stem}
-    named = {"parameters": {word: fill(()) for word in words}} if words else {}
-    return any_like(tree | named, positive)
+    return any_like(tree | _named(words, fill), positive)
+
+
+def target_of_few_leaves(positive: bool = False, words: Sequence[str] = ()) -> Target:
+    """A smaller pytree, of a vector, a number and a row; otherwise as `target_of_tree`."""
+    fill = lambda shape: placed(np.full(shape, float(positive)))
+    tree = {"encoder": {"kernel": fill(2), "scale": fill(())}, "head": fill((1, 2))}
+    return any_like(tree | _named(words, fill), positive)
+
+
+def _named(words: Sequence[str], fill: Callable[[tuple[int, ...]], jax.Array]) -> dict[str, dict[str, jax.Array]]:
+    return {"parameters": {word: fill(()) for word in words}} if words else {}
 
 
 def any_like(example: Position, positive: bool = False) -> Target:

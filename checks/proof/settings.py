@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from sgmcmc_verification.checks.proof.potential import any_matrix, any_target, target_of_tree
+from sgmcmc_verification.checks.proof.potential import any_matrix, any_target, target_of_few_leaves, target_of_tree
 from sgmcmc_verification.targets.target import Target
 
 LARGE = 34
@@ -35,6 +35,8 @@ def of_dimension(dimension: int) -> Setting:
 LINE, PLANE = of_dimension(1), of_dimension(2)
 NOISY = Setting("d = 2 with gradient noise", lambda positive: any_target(2, positive), in_the_limit=True, noisy=True)
 TREE = Setting("a pytree of five leaves", target_of_tree, in_the_limit=True)
+FEW_LEAVES = Setting("a pytree of three leaves", target_of_few_leaves, in_the_limit=True)
+"""For other values of options, of a sampler that is read for the larger one at its own."""
 MATRIX = Setting("a matrix", any_matrix, in_the_limit=True)
 """For samplers that refuse a pytree."""
 MANY, FIFTY = (replace(of_dimension(dimension), in_the_limit=True) for dimension in (LARGE, 50))

@@ -19,8 +19,8 @@ from sgmcmc_verification.checks.core.error_origin import RAISED
 from sgmcmc_verification.checks.core.obligations import MANY
 from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.core.selection import claims_of
-from sgmcmc_verification.checks.proof.of_subject import proved_for_vectors, setting_of
-from sgmcmc_verification.checks.proof.settings import PLANE, TREE
+from sgmcmc_verification.checks.proof.of_subject import proved_for_vectors, setting_of, tree_of
+from sgmcmc_verification.checks.proof.settings import PLANE
 from sgmcmc_verification.checks.registry import PROOFS
 from sgmcmc_verification.checks.runner.execute import cached_target, execute
 from sgmcmc_verification.checks.runner.read_programs import as_program, as_read
@@ -77,7 +77,7 @@ def proof_for(statement: Statement, subject: Subject, target: str) -> str:
     if setting is not None:
         return settled(subject).get((statement.name, setting), "")
     if subject.options and len(jax.tree.leaves(law.example)) > 1 and law.terms is None:
-        return settled(subject).get((statement.name, TREE.name), "")
+        return settled(subject).get((statement.name, tree_of(subject).name), "")
     found = settled(subject).get((statement.name, PLANE.name), "")
     return found if found and _is_program_of_two(subject, law) else ""
 

@@ -19,7 +19,7 @@ from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import PYTREE, claims_of, runs_on
 from sgmcmc_verification.checks.proof.of_subject import proofs_of
 from sgmcmc_verification.checks.proof.prove import HIDDEN, Proof
-from sgmcmc_verification.checks.proof.settings import FIFTY, LINE, MATRIX, NOISY, PLANE, TREE
+from sgmcmc_verification.checks.proof.settings import FEW_LEAVES, FIFTY, LINE, MATRIX, NOISY, PLANE, TREE
 from sgmcmc_verification.checks.proof.statements.balance import BALANCE, REJECTION
 from sgmcmc_verification.checks.proof.statements.data import COVARIANCE, FORGOTTEN, STATES, UNBIASED
 from sgmcmc_verification.checks.proof.statements.result import Result
@@ -34,13 +34,14 @@ FLAT: dict[str, tuple[o.Obligation, ...]] = {
     LINE.name: (o.LINE,),
     PLANE.name: (o.GAUSSIAN, o.PLANE),
     TREE.name: (o.PYTREE,),
+    FEW_LEAVES.name: (o.PYTREE,),
     MATRIX.name: (o.PYTREE,),
     FIFTY.name: (o.HIGH_DIMENSION,),
     NOISY.name: (o.GRADIENT_NOISE,),
 }
 """Setting -> the obligations of a law that a proof for it meets, on R^n."""
 POSITIVE = FLAT | {PLANE.name: (o.MANIFOLD,)}
-USUAL = (LINE.name, PLANE.name, TREE.name, MATRIX.name, FIFTY.name)
+USUAL = (LINE.name, PLANE.name, TREE.name, FEW_LEAVES.name, MATRIX.name, FIFTY.name)
 ALL_SIDES = (LINE.name, PLANE.name)
 """Settings in which a proof that holds at every h, on each side of each branch, has entered all of them."""
 
@@ -105,7 +106,7 @@ def finding(case: Case, settings: tuple[str, ...], concerns: Part, of_the_law: b
     shows = FLAT if "euclidean" in sampler.claims.spaces else POSITIVE
     whole = {name: way for name, way in passed.items() if not proofs[name].limits}
     meets = tuple(obligation for name in whole for obligation in shows[name])
-    if TREE.name in undecided and runs_on(case.subject, PYTREE):
+    if {TREE.name, FEW_LEAVES.name} & set(undecided) and runs_on(case.subject, PYTREE):
         # a matrix stands for all trees of a sampler that takes no others
         meets = tuple(obligation for obligation in meets if obligation != o.PYTREE)
     meets += (o.BRANCHES,) if of_the_law and set(ALL_SIDES) <= set(whole) else ()

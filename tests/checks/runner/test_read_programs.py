@@ -70,7 +70,7 @@ def subject_of(candidate):
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_what_was_read_is_sampled_and_sees_more(whole):
-    found = by_sampling(subject_of(DelayedRejection(whole)), "gaussian-correlated-2d", 3)
+    found = by_sampling(subject_of(DelayedRejection(whole)), "gaussian-1d-scaled", 3)
     assert found.verdict == ("pass" if whole else "fail"), found.reason
     assert AS_READ in found.reason
     assert found.backend == "host"
